@@ -106,12 +106,9 @@ def test_what_is_no_scan_is_refused_before_anything_is_migrated(words, code, sai
     assert not list(job.parent.glob("*.run"))
 
 
-def test_a_job_of_another_method_has_no_scan(tmp_path, subsalt_command):
-    job = tmp_path / "depth.toml"
-    job.write_text(
-        '[data]\nfiles = "shots.sgy"\n[model]\nvp = 2000\n[grid]\nspacing = 10\ndepth = 500\n[source]\nf0 = 15\n'
-    )
-    status, _, err = subsalt_command("vscan", job, "0.9:1.1:0.1")
-    assert status != 0
-    assert "E834" in err
-    assert "method rtm" in err
+def test_a_time_migration_has_no_options_of_depth_scans(line, subsalt_command):
+    for words in (("--below", "500"), ("--mask", "layer.rsf"), ("--by", "curvature"), ("--update",)):
+        status, _, err = subsalt_command("vscan", line(), "0.9:1.1:0.1", *words)
+        assert status != 0
+        assert "E834" in err
+        assert words[0] in err

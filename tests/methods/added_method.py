@@ -145,7 +145,7 @@ class Mean:
     def tiny_job(self):
         return 'method = "mean"\n[data]\nfiles = ["shots.sgy"]\n'
 
-    def velocity_scanner(self, job, scan, places):
+    def velocity_scanner(self, job, request):
         return None
 
 

@@ -64,8 +64,9 @@ def migrate(
 
 
 @command(
-    "Migrate a time job at several scales of its velocity.",
+    "Migrate a job at several scales of its velocity.",
     "subsalt vscan line.toml 0.9:1.1:0.05",
+    "subsalt vscan depth.toml 0.92:1.08:0.02 --mask layer.rsf --update",
     "subsalt vscan line.toml 0.9:1.1:0.05 --at 605 --at 640",
 )
 @spread
@@ -76,10 +77,11 @@ def vscan(
     restart: RestartOptions,
     threads: Threads = None,
 ) -> None:
-    """Migrate a Kirchhoff job at several scales of its rms velocity, and show which scale is best at each time.
+    """Migrate a job at several scales of its velocity, and show which scale is best at each time or depth.
 
+    A depth image is scaled as a whole, below a horizon, or in one layer; its angle gathers say which scale is best.
     Each scale has a run directory of its own in JOB.vscan. The scales are compared by the semblance of the image
-    gathers and by the power of the stack. A finer scan later migrates only the new scales.
+    gathers, those of a time migration also by the power of the stack. A finer scan migrates only the new scales.
     """
     vscan_command.vscan(job, scales, options, restart, ParallelOptions(threads))
 

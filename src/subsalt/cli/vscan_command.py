@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,9 +22,11 @@ Scales = Annotated[
     str,
     typer.Argument(
         metavar="FIRST:LAST:STEP",
-        help="Factors on the rms velocity: 0.9:1.1:0.05 migrates five times, from 90 % to 110 %.",
+        help="Factors on the velocity: 0.9:1.1:0.05 migrates five times, from 90 % to 110 %.",
     ),
 ]
+#: title of the options that only depth scans have
+DEPTH_PANEL = "Depth scans"
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,46 @@ class VscanOptions:
         list[str] | None,
         typer.Option(
             metavar="PLACE",
-            help="Also draw the image gathers here: inline,crossline, or the CDP of a line. Repeatable.",
+            help="Also draw the image gathers here: inline,crossline, or the CDP of a line; x of a depth image, m. "
+            "Repeatable.",
         ),
     ] = None
+    below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HORIZON",
+            help="Scale only below this depth, m, or below a text file of x and depth.",
+            rich_help_panel=DEPTH_PANEL,
+        ),
+    ] = None
+    mask: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="Scale only where this volume on the grid of the model is not zero: one layer.",
+            rich_help_panel=DEPTH_PANEL,
+        ),
+    ] = None
+    by: Annotated[
+        Literal["scan", "curvature"],
+        typer.Option(
+            help="scan: migrate at every scale. curvature: migrate once and invert the moveout of the gathers, "
+            "which is the error of the whole overburden.",
+            rich_help_panel=DEPTH_PANEL,
+        ),
+    ] = "scan"
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Write the velocity times the map of best scales: vp_updated.rsf.",
+            rich_help_panel=DEPTH_PANEL,
+        ),
+    ] = False
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print memory, disk and time of all scales, and start nothing.")
+    ] = False
     run: Annotated[
         Path | None,
         typer.Option(
@@ -63,6 +102,7 @@ def vscan(
     from subsalt.cli.commands import check_or_stop
     from subsalt.cli.view_command import place_of
     from subsalt.run.migrate import migrate_job
+    from subsalt.run.velocity_scan import ScanRequest
 
     how = restart.options()
     out = restart.out()
@@ -70,26 +110,66 @@ def vscan(
     with ranks.on_all_ranks(job_file, out) as read:
         job = parallel.applied_to(read)
         method = method_of(job.method)
-        scanner = method.velocity_scanner(job, scales, places)
+        request = ScanRequest(scales, places, options.below, options.mask, options.by, options.update)
+        scanner = method.velocity_scanner(job, request)
         if scanner is None:
             raise ConfigError(
-                f"{job_file} is a job of method {job.method}: a velocity scan needs a time migration",
-                'set method = "kirchhoff", with [velocity] instead of [model]',
+                f"{job_file} is a job of method {job.method}: it has no velocity scan",
+                'scan a job of method "rtm" or "kirchhoff"',
                 code="E834",
             )
         check_or_stop(job, out, restart.strict)
         with ranks.together():
             scanner.check_places()
 
+        folder = options.run or job.default_run_dir
+        _plan(scanner, folder, out, options.plan)
+        if options.plan:
+            return
+
         def migrate(scaled: BaseJob, run: Path, word: str) -> None:
             out.note(f"{word}: {run}")
             with out.progress("migrating", f"{method.unit}s") as bar:
                 migrate_job(scaled, run, bar, resume=how, say=out.note, recompute=options.recompute)
 
-        scanner.migrate(options.run or job.default_run_dir, migrate)
+        scanner.migrate(folder, migrate)
         with ranks.together():
             if not out.mute:
                 _show(out, *scanner.measure())
+
+
+def _plan(scanner: Any, folder: Path, out: Out, whole: bool) -> None:
+    """Say what the migrations that are left take, and refuse what does not fit on the disk. Collective."""
+    from subsalt.plan import plan_job
+    from subsalt.plan.disk import Disk, disk_error
+    from subsalt.plan.plan import duration, size
+
+    with ranks.together():
+        left = scanner.left(folder)
+        if not left or (out.mute and not whole):
+            return
+        planned = plan_job(scanner.job, run_dir=folder, measure=whole, say=out.note)
+        disk = planned.disk
+        every = Disk({name: left * count for name, count in disk.parts.items()}, disk.free, disk.where)
+        wall = planned.duration.wall
+        time = "time not known without measured rates" if wall is None else f"about {duration(left * wall)}"
+        text = (
+            f"{left} migrations of {len(scanner.scales)} scales: {size(planned.bytes_per_rank)} of memory, "
+        )
+        out.note(f"{text}{size(every.total)} of disk, {time}")
+        if whole:
+            for line in planned.lines():
+                out.say(line)
+            out.json(
+                {
+                    "migrations": left,
+                    "bytes_per_rank": planned.bytes_per_rank,
+                    "disk": every.to_dict(),
+                    "seconds": None if wall is None else left * wall,
+                }
+            )
+        if (error := disk_error([every])) is not None:
+            raise error
 
 
 def _show(

@@ -16,6 +16,7 @@ EXAMPLES = {
     "vti3d": "subsalt.examples.vti3d",
     "time3d": "subsalt.examples.time3d",
     "land": "subsalt.examples.land",
+    "layer": "subsalt.examples.layer",
 }
 NOTE = "README.txt"
 

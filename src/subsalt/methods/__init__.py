@@ -87,8 +87,10 @@ class Method(Protocol):
     def tiny_job(self) -> str:
         """Return a job on the tiny ``shots.sgy`` of `plan.program`, by which the memory of the program is measured."""
 
-    def velocity_scanner(self, job: Any, scan: str, places: Sequence[Sequence[float]]) -> Any:
-        """Return what scans its velocity, as `cli.vscan_command` takes it; None when it has no such scan."""
+    def velocity_scanner(self, job: Any, request: Any) -> Any:
+        """Return what scans its velocity by a `run.velocity_scan.ScanRequest`, as `cli.vscan_command` takes it; None
+        when it has no such scan.
+        """
 
 
 def method_of(name: str) -> Method:

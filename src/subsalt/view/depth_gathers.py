@@ -224,6 +224,44 @@ def draw_flatness(sheet: Sheet, measure: LineMeasure, section: NDArray, grid: Gr
     return sheet.path
 
 
+def draw_scale_map(
+    sheet: Sheet, measure: LineMeasure, section: NDArray, grid: Grid, limits: tuple[float, float]
+) -> Path:
+    """Draw best scales of the velocity along a line: the median of each place, and by depth over the section.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        Picture to write.
+    measure : LineMeasure
+        Scales.
+    section : ndarray, (nx, nz)
+        The image.
+    grid : Grid
+        Its grid, 2-D.
+    limits : tuple of float
+        First and last scale.
+    """
+    (cut,) = cuts_at(grid).values()
+    unit = Length.fitting(*cut.lengths)
+    tall, most = 3.6, max(abs(limits[0] - 1), abs(limits[1] - 1))
+    size = (LEFT + _WIDE + RIGHT, _TOP + 1.3 + 0.25 + tall + BOTTOM)
+    with sheet.saying("scale at which the gathers are flattest · above 1: the velocity was too low").page(
+        size
+    ) as fig:
+        curve = style.place(fig, (LEFT, _TOP, _WIDE, 1.3))
+        curve.plot(unit(measure.x), measure.overall, "o-", color=palettes.BLUE, markersize=3, linewidth=1.1)
+        curve.axhline(1.0, color=palettes.INK, linewidth=0.6)
+        curve.set_xlim(*(float(v) for v in unit(cut.extent[:2])))
+        curve.set_ylim(limits[0], limits[1])
+        curve.set_xticklabels([])
+        curve.set_ylabel("scale")
+        curve.grid(color=palettes.GRID_LINE, linewidth=0.5)
+        place = (_TOP + 1.3 + 0.25, tall)
+        draw_measure(fig, measure, section, grid, place, ("scale", "residual", (1 - most, 1 + most)))
+    return sheet.path
+
+
 def draw_measure(
     fig: Figure,
     measure: LineMeasure,

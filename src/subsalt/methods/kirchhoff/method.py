@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from subsalt.plan.planning import PlanRequest
     from subsalt.report.facts import MethodRows, RunFacts
     from subsalt.run.method_run import ImagingRun, RunState
+    from subsalt.run.velocity_scan import ScanRequest
     from subsalt.view.reading import RunStyle
 
 
@@ -127,13 +128,11 @@ class KirchhoffTimeMigration:
         """Return a job of 40 locations."""
         return TINY
 
-    def velocity_scanner(
-        self, job: KirchhoffJob, scan: str, places: Sequence[Sequence[float]]
-    ) -> VelocityScanner:
+    def velocity_scanner(self, job: KirchhoffJob, request: ScanRequest) -> VelocityScanner:
         """Return what migrates at scales of the velocity and measures which is best."""
         from subsalt.methods.kirchhoff.vscan import VelocityScanner
 
-        return VelocityScanner(job, scan, places)
+        return VelocityScanner(job, request)
 
 
 METHOD: Method = KirchhoffTimeMigration()

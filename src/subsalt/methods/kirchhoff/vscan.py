@@ -6,7 +6,6 @@ The best velocity is measured by semblance of the gathers and power of the stack
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,14 +17,13 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.io import own
-from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.publish import publish_text
 from subsalt.io.volumes.image_traces import ImageTraces, open_image_traces
+from subsalt.run.velocity_scan import ScanRequest, folder_of, left_of, migrate_scales, scales_of
 from subsalt.view.flatness import FEWEST_LIVE, peak
 from subsalt.view.time_sections import indices_at
 
 if TYPE_CHECKING:
-    from subsalt.job.base import BaseJob
     from subsalt.methods.kirchhoff.job import KirchhoffJob
 
 
@@ -114,47 +112,8 @@ def best_scales(
     return best, at_end
 
 
-#: scales of a scan: more are a mistake in its step
-MOST_SCALES = 41
-#: scales outside have no meaning for a velocity
-LEAST, MOST = 0.2, 5.0
 #: locations that are measured, evenly over the image
 MEASURED = 200
-
-
-def scales_of(text: str) -> tuple[float, ...]:
-    """Return the scales of a text such as ``0.9:1.1:0.05``: first, last and step.
-
-    Raises
-    ------
-    ConfigError
-        For anything else, and for ranges that are no scan.
-    """
-    cure = "write FIRST:LAST:STEP around 1, such as 0.9:1.1:0.05"
-    try:
-        first, last, step = (float(part) for part in text.split(":"))
-    except ValueError:
-        raise ConfigError(f"scales {text!r} are not three numbers", cure, "E834") from None
-    if not all(math.isfinite(v) for v in (first, last, step)):
-        raise ConfigError(f"scales {text!r} have a number that is not finite", cure, "E834")
-    if step <= 0 or last <= first:
-        what = "the step is not above 0" if step <= 0 else "the last one is not above the first"
-        raise ConfigError(f"scales {text!r}: {what}", cure, "E834")
-    if first < LEAST or last > MOST:
-        raise ConfigError(
-            f"scales {text!r}: scales are factors on the velocity, from {LEAST:g} to {MOST:g}",
-            f"{cure}; percent and m/s are not understood",
-            "E834",
-        )
-    count = math.floor((last - first) / step + 1e-6) + 1
-    if not 2 <= count <= MOST_SCALES:
-        raise ConfigError(
-            f"scales {text!r} make {count} migration{'s' * (count != 1)}; a scan has 2 to {MOST_SCALES}",
-            "choose another step",
-            "E834",
-        )
-    # twelve digits: 0.9 + 2 * 0.05 is 1 and its folder is called so
-    return tuple(round(first + k * step, 12) for k in range(count))
 
 
 def scaled(job: Any, scale: float) -> Any:
@@ -235,46 +194,6 @@ class VelocityScan:
         }
 
 
-def folder_of(run: Path) -> Path:
-    """Return the folder of the scan of a run: ``NAME.vscan`` beside ``NAME.run``."""
-    return run.with_name(f"{run.name.removesuffix('.run')}.vscan")
-
-
-def migrate_scales(
-    job: BaseJob,
-    scales: Sequence[float],
-    folder: Path,
-    migrate: Callable[[Any, Path, str], Any],
-) -> list[Path]:
-    """Migrate at every scale, each into a run directory of its own; collective when `migrate` is.
-
-    Parameters
-    ----------
-    job : BaseJob
-        Job that is migrated, with `[velocity]`.
-    scales : sequence of float
-        Factors on its velocity.
-    folder : Path
-        For the run directories; what is finished in it is not made again.
-    migrate : callable
-        Called with the job of a scale, its run directory, and a word on it.
-    """
-    make_folder(folder)
-    own.refuse_links(folder, ("scale_*.run", "vscan.json"), outermost=("*",))
-    own.claim(folder, [_run_of(scale) for scale in scales])
-    runs = []
-    for n, scale in enumerate(scales):
-        run = folder / _run_of(scale)
-        migrate(scaled(job, scale), run, f"scale {scale:g}, {n + 1} of {len(scales)}")
-        runs.append(run)
-    return runs
-
-
-def _run_of(scale: float) -> str:
-    """Return the name of the run directory of a scale."""
-    return f"scale_{scale:.4g}.run"
-
-
 def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> VelocityScan:
     """Measure finished runs of a scan, and write ``vscan.json``.
 
@@ -319,11 +238,17 @@ class VelocityScanner:
     Raises
     ------
     ConfigError
-        When its scales cannot be read.
+        When its scales cannot be read, or an option is one of depth scans.
     """
 
-    def __init__(self, job: KirchhoffJob, scan: str, places: Sequence[Sequence[float]]) -> None:
-        self.job, self.places, self.scales = job, places, scales_of(scan)
+    def __init__(self, job: KirchhoffJob, request: ScanRequest) -> None:
+        if request.of_depth:
+            raise ConfigError(
+                f"{', '.join(request.of_depth)}: {job.name} is a time migration, whose scan has no such option",
+                "leave it out: the velocity of a time migration is scaled as a whole",
+                "E834",
+            )
+        self.job, self.places, self.scales = job, request.places, scales_of(request.scales)
         self.runs: list[Path] = []
         self.folder = Path()
 
@@ -333,10 +258,14 @@ class VelocityScanner:
         for place in self.places:
             indices_at(grid, place)
 
+    def left(self, run: Path) -> int:
+        """Return how many scales have no image yet, beside a run directory."""
+        return left_of(self.scales, folder_of(run))
+
     def migrate(self, run: Path, migrate: Callable[[Any, Path, str], Any]) -> None:
         """Migrate at every scale, beside a run directory; collective when `migrate` is."""
         self.folder = folder_of(run)
-        self.runs = migrate_scales(self.job, self.scales, self.folder, migrate)
+        self.runs = migrate_scales(self.scales, lambda scale: scaled(self.job, scale), self.folder, migrate)
 
     def measure(self) -> tuple[Path, list[str], list[Path], dict[str, Any]]:
         """Return the folder of the scan, the lines of its table, its pictures, and what it says as plain values."""

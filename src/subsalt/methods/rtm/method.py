@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
     from subsalt.methods import Method
     from subsalt.methods.rtm.job import Job
+    from subsalt.methods.rtm.vscan import DepthScanner
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
     from subsalt.report.facts import MethodRows, RunFacts
     from subsalt.run.method_run import ImagingRun, RunState
+    from subsalt.run.velocity_scan import ScanRequest
     from subsalt.view.reading import RunStyle
 
 
@@ -128,8 +130,11 @@ class ReverseTimeMigration:
         """Return a job of a shallow model."""
         return TINY
 
-    def velocity_scanner(self, job: Job, scan: str, places: Sequence[Sequence[float]]) -> None:
-        """Return None: a depth image has no rms velocity."""
+    def velocity_scanner(self, job: Job, request: ScanRequest) -> DepthScanner:
+        """Return what migrates at scales of the velocity and measures where gathers are flattest."""
+        from subsalt.methods.rtm.vscan import DepthScanner
+
+        return DepthScanner(job, request)
 
 
 METHOD: Method = ReverseTimeMigration()

@@ -1,0 +1,182 @@
+"""The scale of the velocity at which the gathers of a depth image are flattest, by place and window of depth.
+
+A scale moves events in depth. Gathers of all scales are compared at equal vertical time: a sample of scale s is that of
+the reference at the depth which a vertical wave reaches in the same time, so that an event stays in its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.methods.rtm.flatness import (
+    NONE,
+    GatherAxes,
+    Noise,
+    Peak,
+    Semblance,
+    Window,
+    curvature,
+    held_angles,
+    holds_event,
+    peak_of,
+    windowed,
+)
+
+#: places on either side of one whose scales are taken together
+NEIGHBOURS = 2
+
+
+@dataclass(frozen=True)
+class ScaleMap:
+    """Best scales by place and window of depth.
+
+    Parameters
+    ----------
+    x : ndarray, (places,)
+        Positions, m.
+    depth : ndarray, (places, nw)
+        Middle of every window at the velocity that was given, m.
+    scale, sigma : ndarray, (places, nw)
+        Best scale and its standard deviation; NaN and infinity where nothing says it.
+    at_end : ndarray of bool, (places, nw)
+        The best lies at an end of the scan: a wider one is needed.
+    semblance : ndarray, (scales, places, nw)
+        Flatness at every scale; of one scale, as the image is, where the moveout was inverted.
+    """
+
+    x: NDArray[np.float64]
+    depth: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    sigma: NDArray[np.float64]
+    at_end: NDArray[np.bool_]
+    semblance: NDArray[np.float64]
+
+    def median(self) -> tuple[float, float]:
+        """Return the median of all scales, and its standard deviation by their spread; NaN of none."""
+        known = self.scale[np.isfinite(self.scale)]
+        if not len(known):
+            return float("nan"), float("nan")
+        # 1.2533: of the median of normal values over that of their mean
+        return float(np.median(known)), 1.2533 * float(known.std()) / float(np.sqrt(len(known)))
+
+
+def vertical_time(velocity: NDArray[np.floating], dz: float) -> NDArray[np.float64]:
+    """Return the time, s, from the first of equally spaced depths to each, by the trapezoidal rule; (..., nz)."""
+    slowness = 1.0 / np.asarray(velocity, np.float64)
+    steps = 0.5 * dz * (slowness[..., 1:] + slowness[..., :-1])
+    return np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
+
+
+def at_equal_time(
+    gather: NDArray[np.floating], velocity: NDArray[np.floating], reference: NDArray[np.floating], dz: float
+) -> NDArray[np.float64]:
+    """Return a gather at the depths of the reference velocity.
+
+    Parameters
+    ----------
+    gather : ndarray, (angles, nz)
+        Gather of the image at `velocity`.
+    velocity, reference : ndarray, (nz,)
+        Velocity at its place, and that to whose depths it is brought, m/s.
+    dz : float
+        Distance of depths, m.
+    """
+    a = np.asarray(gather, np.float64)
+    sample = np.arange(a.shape[-1], dtype=np.float64)
+    at = np.interp(vertical_time(reference, dz), vertical_time(velocity, dz), sample)
+    return np.stack([np.interp(at, sample, trace) for trace in a])
+
+
+@dataclass(frozen=True)
+class PlaceScan:
+    """The scan of one place: the best scale of every window, and the semblance of all scales, (scales, nw)."""
+
+    peaks: list[Peak]
+    semblance: NDArray[np.float64]
+
+
+def scan_place(
+    gathers: Sequence[NDArray[np.float64]],
+    scales: NDArray[np.float64],
+    windows: Sequence[Window],
+    any_window: bool = False,
+) -> PlaceScan:
+    """Return the best scale in every window of one place.
+
+    Parameters
+    ----------
+    gathers : sequence of ndarray, (angles, nz)
+        Gather of every scale, at equal vertical time.
+    scales : ndarray, (ns,)
+        Ascending and equally spaced.
+    windows : sequence of Window
+        Windows of depth.
+    any_window : bool
+        Measure every window, not only those that hold an event in their middle.
+    """
+    each = [np.asarray(g, np.float64) for g in gathers]
+    held = held_angles(np.sum([windowed(g**2, windows) for g in each], axis=0))
+    semblance = np.stack([Semblance.of(g, windows, held).ratio for g in each])
+    power = np.max([g.sum(axis=0) ** 2 for g in each], axis=0)
+    measured = np.ones(len(windows), bool) if any_window else holds_event(power, windows)
+    peaks = []
+    for w, (first, end) in enumerate(windows):
+        column = semblance[:, w]
+        if not measured[w] or not np.isfinite(column).all():
+            peaks.append(NONE)
+            continue
+        part = each[int(np.argmax(column))][held[:, w], first:end]
+        peaks.append(peak_of(scales, column, Noise.of(part)))
+    return PlaceScan(peaks, semblance)
+
+
+def curvature_scales(
+    gather: NDArray[np.floating], axes: GatherAxes, windows: Sequence[Window], scales: NDArray[np.float64]
+) -> PlaceScan:
+    """Return the best scale of every window by the moveout of one gather: the error of the whole overburden.
+
+    The scale is 1 / rho; rho is tried between the inverses of the first and the last of `scales`.
+    """
+    rhos = np.linspace(1 / scales[-1], 1 / scales[0], 41)
+    one = curvature(gather, axes, windows, rhos)
+    peaks = [
+        NONE if np.isnan(rho) else Peak(1 / float(rho), float(sigma) / float(rho) ** 2)
+        for rho, sigma in zip(one.rho, one.sigma, strict=True)
+    ]
+    return PlaceScan(peaks, one.semblance[None])
+
+
+def over_neighbours(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median over `NEIGHBOURS` places on either side, (places, nw); NaN where none of them has a value."""
+    n = len(values)
+    out = np.full(values.shape, np.nan)
+    for i in range(n):
+        near = values[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1]
+        some = np.isfinite(near).any(axis=0)
+        out[i, some] = np.nanmedian(near[:, some], axis=0)
+    return out
+
+
+def spread(scale_map: ScaleMap, x: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the map of scales at every point of a section: medians over neighbours, linear between, (nx, nz).
+
+    Parameters
+    ----------
+    scale_map : ScaleMap
+        With a value at least.
+    x, z : ndarray
+        Positions and depths of the section, m.
+    """
+    smooth = over_neighbours(scale_map.scale)
+    rows = [i for i in range(len(smooth)) if np.isfinite(smooth[i]).any()]
+    columns = []
+    for i in rows:
+        known = np.isfinite(smooth[i])
+        order = np.argsort(scale_map.depth[i][known])
+        columns.append(np.interp(z, scale_map.depth[i][known][order], smooth[i][known][order]))
+    at, table = scale_map.x[rows], np.stack(columns)
+    return np.stack([np.interp(x, at, table[:, k]) for k in range(len(z))], axis=1)

@@ -1,0 +1,135 @@
+"""A depth scan finds the error of one layer by one command, goes on, and refuses what cannot be scanned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from subsalt.earth.grid import Grid
+from subsalt.examples.layer import ERROR, LayerLine
+from subsalt.io.volumes import volume
+from subsalt.methods.rtm.depth_scan import ScaleMap, at_equal_time, over_neighbours, spread, vertical_time
+
+#: the line of `subsalt example layer` with wavelengths and spacings about twice as long, and gathers at five places
+SMALL = LayerLine(20.0, 10.0, 3200.0, 1360.0, 7, 250.0, 40.0, every=40, nt=751, widest=240.0)
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory) -> Path:
+    """A folder with the line."""
+    folder = tmp_path_factory.mktemp("layer")
+    SMALL.write(folder)
+    return folder
+
+
+def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, subsalt_command) -> None:
+    """Within two of the standard deviations that the scan says, which are less than half of the planted error.
+
+    Waves of 10 Hz in a layer that is little thicker than one of them: `make prove-gathers` has those of 15 Hz.
+    """
+    words = ("vscan", line / "line.toml", "0.92:1:0.04", "--mask", line / "layer.rsf", "--json")
+    code, out, err = subsalt_command(*words, "--update", "--at", "1600")
+    assert code == 0, err
+    assert "3 migrations of 3 scales" in err
+    said = json.loads(out.splitlines()[-1])
+    place = said["x_m"].index(1600.0)
+    (best,), (sigma,) = said["best_scale"][place], said["sigma"][place]
+    assert sigma < 0.5 * (ERROR - 1)
+    assert abs(best - 1 / ERROR) <= 2 * sigma
+    updated, inside = volume.read(said["updated_file"]).values, SMALL.mask() != 0
+    assert np.array_equal(updated[~inside], SMALL.vp(ERROR)[~inside])
+    ratio = updated[80][inside[80]] / 2500
+    assert (np.abs(ratio - 1) <= 2 * sigma * ERROR).all()
+    assert [Path(p).name for p in said["pictures"]] == ["vscan.png", "vscan_x1600.png"]
+    assert all(Image.open(p).width > 300 for p in said["pictures"])
+    assert "for the next migration" in err
+    # again: nothing is migrated, the same is said
+    before = {p: p.stat().st_mtime_ns for p in line.glob("line.vscan/*/images/*.sums")}
+    code, out, err = subsalt_command(*words)
+    assert code == 0, err
+    assert json.loads(out.splitlines()[-1])["best_scale"] == said["best_scale"]
+    assert {p: p.stat().st_mtime_ns for p in line.glob("line.vscan/*/images/*.sums")} == before
+    # the moveout of the image at scale 1 alone: too fast on the whole, by less than the layer
+    code, out, err = subsalt_command(
+        "vscan", line / "line.toml", "0.92:1.08:0.04", "--by", "curvature", "--json"
+    )
+    assert code == 0, err
+    one = json.loads(out.splitlines()[-1])
+    assert one["runs"] == [str(line / "line.vscan" / "scale_1.run")]
+    below = [
+        s for s, z in zip(one["best_scale"][place], one["depth_m"][place], strict=True) if s and z > 1000
+    ]
+    assert below
+    assert all(1 / ERROR < s < 1.005 for s in below)
+    assert "whole overburden" in err
+
+
+def test_a_plan_starts_nothing(line: Path, subsalt_command) -> None:
+    code, out, err = subsalt_command(
+        "vscan", line / "line.toml", "0.9:1.1:0.05", "--plan", "--json", "--run", line / "other.run"
+    )
+    assert code == 0, err
+    said = json.loads(out.splitlines()[-1])
+    assert said["migrations"] == 5
+    assert said["disk"]["total_bytes"] > 5 * 4 * SMALL.grid.size
+    assert not (line / "other.vscan").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("0.9:1.1:0.1", "--below", "5000"), "E834", "goes from 0 to 1360 m"),
+        (("0.9:1.1:0.1", "--below", "nothing.txt"), "E834", "neither a depth"),
+        (("0.9:1.1:0.1", "--mask", "coarse.rsf"), "E834", "on the grid of the model"),
+        (("0.9:1.1:0.1", "--mask", "empty.rsf"), "E834", "zero throughout"),
+        (("0.9:1.1:0.1", "--mask", "layer.rsf", "--below", "800"), "E834", "leave one of them out"),
+        (("0.9:1.1:0.1", "--mask", "layer.rsf", "--by", "curvature"), "E834", "whole overburden"),
+        (("0.1:1.1:0.1",), "E834", "from 0.2 to 5"),
+        (("0.9:1.1:0.1", "--at", "9000"), "E833", "3200"),
+    ],
+)
+def test_what_cannot_be_scanned_is_refused_before_anything_is_migrated(
+    words, code, said, line: Path, subsalt_command, monkeypatch
+) -> None:
+    monkeypatch.chdir(line)
+    coarse = Grid((91, 35), (40.0, 40.0))
+    volume.write(line / "coarse.rsf", coarse, np.ones(coarse.shape, np.float32))
+    volume.write(line / "empty.rsf", SMALL.grid, np.zeros(SMALL.grid.shape, np.float32))
+    status, _, err = subsalt_command("vscan", "line.toml", *words, "--run", "refused.run")
+    assert status != 0
+    assert code in err
+    assert said in err
+    assert not (line / "refused.vscan").exists()
+
+
+def test_events_stay_at_their_vertical_time() -> None:
+    """A layer 4 % slower lifts what is below it; at equal time an event lies where it lay."""
+    dz, z = 5.0, 5.0 * np.arange(201)
+    given = np.where((z >= 400) & (z < 700), 2500.0, 2000.0)
+    slow = np.where((z >= 400) & (z < 700), 2400.0, 2000.0)
+    time = np.interp(800.0, z, vertical_time(given, dz))
+    lifted = float(np.interp(time, vertical_time(slow, dz), z))
+    # the layer takes 300 / 2400 - 300 / 2500 = 5 ms more, 10 m at 2000 m/s
+    assert lifted == pytest.approx(790.0, abs=1e-6)
+    gather = np.exp(-(((z - lifted) / 30) ** 2))[None]
+    back = at_equal_time(gather, slow, given, dz)
+    assert abs(z[back[0].argmax()] - 800.0) <= dz
+
+
+def test_a_map_is_the_median_of_neighbours_and_linear_between() -> None:
+    x, z = np.arange(7) * 100.0, np.arange(11) * 100.0
+    scale = np.full((7, 2), 1.02)
+    scale[3] = 1.5
+    scale[5, 1] = np.nan
+    depth = np.tile([300.0, 700.0], (7, 1))
+    assert np.allclose(over_neighbours(scale), 1.02)
+    flat = ScaleMap(x, depth, scale, np.ones((7, 2)), np.zeros((7, 2), bool), np.ones((1, 7, 2)))
+    assert np.allclose(spread(flat, x, z), 1.02)
+    scale = np.tile([1.0, 1.04], (7, 1))
+    sloped = ScaleMap(x, depth, scale, np.ones((7, 2)), np.zeros((7, 2), bool), np.ones((1, 7, 2)))
+    assert np.allclose(spread(sloped, x, z)[:, 5], 1.02)
+    assert flat.median()[0] == pytest.approx(1.02)
