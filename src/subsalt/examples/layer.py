@@ -1,8 +1,8 @@
 """A modelled 2-D line with white noise over a layer whose velocity is 4 % too high in its model.
 
-Flat layers of 2000, 2500, 3000 and 3500 m/s; the second, 300 m thick, begins at 800 m. Receivers lie within 2 km on both
-sides of every shot. Traces are those of the layers less those of the first layer alone, so that they hold no direct
-wave. Everything follows from the numbers here: the same file each time.
+Flat layers of 2000, 2500, 3000 and 3500 m/s; the second, 300 m thick, begins at 800 m. Receivers lie within 2 km on
+both sides of every shot. Traces are those of the layers less those of the first layer alone, without direct waves.
+Everything follows from the numbers here: the same file each time.
 """
 
 from __future__ import annotations
