@@ -12,7 +12,8 @@ import pytest
 from patience import PATIENCE, wait_for
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--memory", "100MB"]
+SAMPLES = 160
+SMALL = ["--shape", "56", "60", "60", "--samples", str(SAMPLES), "--threads", "1", "--memory", "100MB"]
 
 
 def start(folder, *more):
@@ -46,14 +47,14 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["shape"] == [56, 60, 60]
     # every step of both wavefields, on the whole grid with its layer
-    assert result["grid_point_steps"] == 2 * 400 * 56 * 60 * 60
+    assert result["grid_point_steps"] == 2 * SAMPLES * 56 * 60 * 60
     assert 0 < result["point_steps"] <= result["grid_point_steps"]
     assert sum(result["seconds"][g] for g in result["seconds"] if g != "total") == pytest.approx(
         result["seconds"]["total"]
     )
     assert result["peak_memory_bytes"] < result["bar_bytes"]
     assert "writing" not in done.stdout  # model and shot are those of the first start
-    assert result["checkpoint"]["sums"]["snapshots_read"] == 400 // 16
+    assert result["checkpoint"]["sums"]["snapshots_read"] == SAMPLES // 16
     for words in ("peak memory", "484.9", "892.4", "store, disk (as asked for)", "plan and counters agree"):
         assert words in done.stdout
 

@@ -361,9 +361,9 @@ def test_an_instruction_set_that_is_not_there(tmp_path, monkeypatch):
 
 
 def slow_job(tmp_path):
-    """Return a job whose three shots take a few seconds each."""
+    """Return a job whose three shots take a second each."""
     write_files(tmp_path)
-    text = MIGRATE + "\n[grid]\nspacing = 2.5\nshape = [321, 201]\n\n[propagation]\ndt = '0.4 ms'\n"
+    text = MIGRATE + "\n[grid]\nspacing = 4\nshape = [201, 126]\n\n[propagation]\ndt = '0.6 ms'\n"
     return write_job(tmp_path, text)
 
 
@@ -378,7 +378,7 @@ def slow_image(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "code"), some([(signal.SIGINT, 130), (signal.SIGTERM, 75), (signal.SIGUSR1, 75)], 2)
+    ("number", "code"), some([(signal.SIGINT, 130), (signal.SIGTERM, 75), (signal.SIGUSR1, 75)], 1)
 )
 def test_stopped_in_the_middle_of_a_shot_and_continued(tmp_path, slow_image, number, code):
     path = slow_job(tmp_path)
