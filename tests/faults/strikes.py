@@ -276,6 +276,17 @@ def spread(points: list[Point], count: int) -> list[Point]:
     return sorted(chosen, key=place.__getitem__)
 
 
+def thinned(points: list[Point], every: int) -> list[Point]:
+    """Return, of the points on each part of the run, the first and every so manieth behind it."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for point in points:
+        if seen[point.part] % every == 0:
+            chosen.append(point)
+        seen[point.part] += 1
+    return chosen
+
+
 def matrix(struck: Counter[tuple[str, str]]) -> str:
     """Return a table of strikes: operations down, parts of the run across."""
     parts = sorted({part for _, part in struck})

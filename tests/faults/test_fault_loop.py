@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 
 import pytest
-from strikes import FOREVER, ONCE, SHORT, Point, spread
+from strikes import FOREVER, ONCE, SHORT, Point, spread, thinned
 from struck_survey import Case
 
-from thorough import sample
+from thorough import sample, some
 
 #: done (what failed was only looked at), cannot create, reading or writing failed
 CODES = (0, 73, 74)
@@ -68,11 +68,11 @@ def failed(case: Case, point: Point, number: int, mode: int) -> tuple[str, int]:
 def test_no_space_at_any_operation(case: Case) -> None:
     """ENOSPC once, at every k: of Python's writers, of SQLite, of the threads behind the stores.
 
-    Every operation on every part at its first time; all of them by ``SUBSALT_TESTS=all``.
+    Some operations on every part at their first time; all of them, at every time, by ``SUBSALT_TESTS=all``.
     """
     n = len(case.points)
     kinds = len({(p.operation, p.part) for p in case.points})
-    points = spread(case.points, sample(kinds, n))
+    points = thinned(spread(case.points, sample(kinds, n)), sample(3, 1))
     results = [failed(case, point, errno.ENOSPC, ONCE) for point in points]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
@@ -91,14 +91,16 @@ def test_no_space_at_any_operation(case: Case) -> None:
     [(errno.ENOSPC, FOREVER), (errno.EIO, ONCE), (errno.EIO, FOREVER), (errno.EDQUOT, FOREVER)],
 )
 def test_other_failures_at_a_sample_of_operations(case: Case, number: int, mode: int) -> None:
-    results = [failed(case, point, number, mode) for point in spread(case.points, 16)]
+    points = spread(case.points, 16)[:: sample(3, 1)]
+    results = [failed(case, point, number, mode) for point in points]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
     # a failure for ever strikes something that matters, wherever it begins
-    assert sum(code in (73, 74) for _, code in results) >= (14 if mode == FOREVER else 6)
+    least = len(points) - 2 if mode == FOREVER else 3 * len(points) // 8
+    assert sum(code in (73, 74) for _, code in results) >= least
 
 
-@pytest.mark.parametrize("most", [1000, 137])
+@pytest.mark.parametrize("most", some([137, 1000], 1))
 def test_short_transfers_and_interruptions_are_invisible(case: Case, most: int) -> None:
     """F6: so many bytes at most per read and write, and every seventh is interrupted."""
     case.fresh()
