@@ -13,6 +13,7 @@ from subsalt.errors import ConfigError, CorruptionError
 from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
+from thorough import ALL, sample
 
 #: bytes of a page of SQLite
 PAGE = 4096
@@ -80,12 +81,13 @@ def test_swapped_partial_images_are_found(job: Job, whole: tuple[str, Path], tmp
 def test_a_damaged_ledger_never_gives_another_image(
     job: Job, whole: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Any byte of any page: the run goes on; the ledger is rebuilt where the damage is found."""
+    """Some bytes of every page: the run goes on; the ledger is rebuilt where the damage is found."""
     sha256, dice = whole[0], random.Random(3)
     size = (whole[1] / "ledger.sqlite").stat().st_size
     rebuilt = refused = 0
     for page in range(size // PAGE):
-        for at in (0, 1, 5, 20, *(dice.randrange(PAGE) for _ in range(4))):
+        first = (0, 1, 5, 20) if ALL else (5,)
+        for at in (*first, *(dice.randrange(PAGE) for _ in range(sample(1, 4)))):
             run = tmp_path / "run"
             shutil.rmtree(run, ignore_errors=True)
             shutil.copytree(whole[1], run)
