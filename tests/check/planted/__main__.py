@@ -26,9 +26,7 @@ def main() -> int:
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="findings and cures of every form")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument(
-        "--sample", action="store_true", help="one form of each subject: what every run of the tests plants"
-    )
+    parser.add_argument("--sample", action="store_true", help="the first form of each subject")
     parser.add_argument("--json", type=Path, help="write the record to this file")
     parser.add_argument("--write-open", action="store_true", help="write open.txt and alarms.txt as found")
     given = parser.parse_args()
