@@ -237,8 +237,8 @@ def rock(found: Sequence[Result]) -> str:
                 f"{side['points']:.2f}",
                 f"{side['layer']}",
                 f"{side['point_steps'] / 1e9:.2f}",
-                f"{100 * side['error']:.2f} %",
-                f"{100 * side['worst_record']:.2f} %",
+                percent(side["error"]),
+                percent(side["worst_record"]),
                 f"{side['seconds']:.2f}",
                 f"{100 * side['spread']:.0f} %",
                 f"{side['peak_bytes'] / 1e9:.2f}",
@@ -249,6 +249,11 @@ def rock(found: Sequence[Result]) -> str:
         ]
         parts.append(f"{made_on(result)}; `{result['command']}`\n\n" + markdown(head, rows))
     return "\n\n".join(parts)
+
+
+def percent(part: float | None) -> str:
+    """Return a part in percent; a dash for what was not measured."""
+    return "-" if part is None else f"{100 * part:.2f} %"
 
 
 def ranged(ratio: Mapping[str, float]) -> str:
