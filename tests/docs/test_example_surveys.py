@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from few_shots import LAND_SHOTS, shorten_the_land_line
 
 from subsalt.errors import ConfigError
-from subsalt.examples import EXAMPLES, NOTE, example_of, land, make_example
+from subsalt.examples import EXAMPLES, NOTE, example_of, make_example
 from subsalt.examples.marine import GRID, SHOTS, grid_of
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.volumes import volume
-from thorough import ALL
 
 
 def test_every_example_says_what_it_is():
@@ -73,17 +73,12 @@ def test_what_cannot_be_made_is_refused_with_what_can(tmp_path, name, shots, cur
 
 def test_the_land_line_is_modelled_and_its_commands_run(tmp_path, monkeypatch, subsalt_command):
     """With four shots in the middle of the line; with all of them in ``make test-all``."""
-    shots = 14 if ALL else 4
-    if not ALL:
-        all_shots = "shots = { first = [200, 0], last = [2800, 0], n = 14 }"
-        assert all_shots in land.MODEL_JOB
-        four = "shots = { first = [1200, 0], last = [1800, 0], n = 4 }"
-        monkeypatch.setattr(land, "MODEL_JOB", land.MODEL_JOB.replace(all_shots, four))
+    shorten_the_land_line(monkeypatch)
     code, out, _ = subsalt_command("example", "land", tmp_path / "land", "--json")
     assert code == 0
     assert json.loads(out.splitlines()[-1])["example"] == "land"
     monkeypatch.chdir(tmp_path / "land")
-    assert len(list(Path("shots").glob("*.sgy"))) == shots
+    assert len(list(Path("shots").glob("*.sgy"))) == LAND_SHOTS
     check, migrate, view = (shlex.split(command)[1:] for command in example_of("land").commands)
     code, out, err = subsalt_command(*check)
     # the shots are modelled with the wavelet of the job: their polarity is not doubted
