@@ -188,8 +188,8 @@ def scan(
         from subsalt.cli import first_breaks_command
 
         breaks = first_breaks_command.show(files, header, out, printer)
-        printer.json(result.to_dict() | more | {"first_breaks": breaks})
-    else:
+        more["first_breaks"] = breaks
+    if printer.as_json:
         printer.json(result.to_dict() | more)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)

@@ -74,9 +74,11 @@ class Waiting:
         self._bar(done, total, doing)
 
     def _line(self) -> None:
+        now = time.monotonic()
+        if now - self._last < SOON:  # lines are further apart: the modules of runs need not be read yet
+            return
         from subsalt.run.progress import LINE_INTERVAL, LINE_SHARE, duration, far
 
-        now = time.monotonic()
         if self._latest is None or now - self._last < max(LINE_INTERVAL, LINE_SHARE * (now - self._begin)):
             return
         self._last = now
