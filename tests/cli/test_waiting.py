@@ -101,6 +101,14 @@ def test_lines_come_seldom_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert 10 < len(lines) < 14
 
 
+def test_a_short_command_reads_no_module_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "subsalt.run.progress", None)
+    stream = io.StringIO()
+    with waiting.Waiting("scanning", stream, soon=PATIENCE) as shown:
+        shown(1, 2, "files", "scanned")
+    assert not stream.getvalue()
+
+
 @pytest.mark.skipif(not hasattr(pty, "openpty"), reason="no terminals here")
 def test_progress_stays_out_of_json_and_ctrl_c_is_clean(tmp_path: Path) -> None:
     path = write_shots(tmp_path / "a.sgy")
