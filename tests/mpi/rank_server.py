@@ -8,6 +8,8 @@ when standard input ends, so does this.
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import gc
 import marshal
 import os
@@ -17,6 +19,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 import types
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,8 +64,18 @@ class Request:
         os.environ.update(self.environment)
         os.chdir(self.folder)
 
-    def run(self) -> None:
-        """Run the program as `python -c` or `python -m` would."""
+    def run(self) -> int:
+        """Run the program as `python -c` or `python -m` would, and return its exit code."""
+        try:
+            self._run()
+        except SystemExit as leave:
+            if leave.code is None or isinstance(leave.code, int):
+                return leave.code or 0
+            print(leave.code, file=sys.stderr)
+            return 1
+        return 0
+
+    def _run(self) -> None:
         sys.path[:1] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         kind, what, *arguments = self.words
         sys.argv = [kind, *arguments]
@@ -97,6 +110,24 @@ def preload() -> None:
     tasks = os.listdir("/proc/self/task")
     assert len(tasks) == 1, tasks  # a fork of a process with threads could hang
     gc.freeze()
+
+
+def end(code: int) -> None:
+    """End this process as an interpreter does that finishes, but for taking its modules apart.
+
+    That would write to all pages that it shares with the server: two thirds of what a rank costs that does nothing.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    program = sys.modules["__main__"].__dict__
+    if program is not globals():
+        program.clear()  # closes files that it left open
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+        mpi.Finalize()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    ctypes.PyDLL(None).exit(code & 0xFF)  # not os._exit: MPICH takes leave of its launcher in a handler of C
 
 
 class Server:
@@ -187,4 +218,4 @@ if __name__ == "__main__":
     print("ready", flush=True)
     request = server.serve()
     request.take_over()
-    request.run()
+    end(request.run())
