@@ -66,9 +66,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Try kernels on one depth axis or the other, where a test has many parameters (`thorough.alternating`)."""
+    """Leave out what `make test-all` alone tries: tests that are marked so, and half of those of kernels with many
+    parameters, which are tried on one depth axis or the other (`thorough.alternating`).
+    """
     tests, left_out = {}, set()
     for item in items:
+        if not ALL and item.get_closest_marker("thorough"):
+            left_out.add(item)
+            continue
         if "depth_axis" in getattr(getattr(item, "callspec", None), "params", {}):
             tests.setdefault((item.path, item.originalname), []).append(item)
     for same in tests.values():

@@ -6,10 +6,15 @@ from itertools import combinations, product
 from math import prod
 from typing import TypeVar
 
+import pytest
+
 Item = TypeVar("Item")
 
 #: every strike, form and number of ranks, by ``SUBSALT_TESTS=all``
 ALL = os.environ.get("SUBSALT_TESTS") == "all"
+
+#: marks a test, or one row of its parameters, of ``make test-all`` alone: a smaller one of its kind is always tried
+thorough = pytest.mark.thorough
 
 
 def sample(few: int, every: int) -> int:
