@@ -8,7 +8,7 @@ from physics_tools import DEVICE, padded, source_wavelet
 
 from subsalt import EarthModel, Grid, PropagationOptions, analytic
 from subsalt.propagation.propagator import Propagator
-from thorough import pairs
+from thorough import each
 
 VP, F0, LAYER = 2000.0, 20.0, 12
 E, D = 0.25, 0.1
@@ -79,7 +79,7 @@ def _trace(h, extent, src, rcv, axis, medium, dt, nt):
 
 
 @pytest.mark.parametrize(
-    ("points", "angle", "side"), pairs([10, 20, 40], [0.0, 60.0], [("isotropic", 2), ("vti", 2), ("vti", 0)])
+    ("points", "angle", "side"), each([10, 20, 40], [0.0, 60.0], [("isotropic", 2), ("vti", 2), ("vti", 0)])
 )
 def test_a10_reflection_of_the_default_layer(points, angle, side):
     medium, axis = side

@@ -12,7 +12,7 @@ from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forw
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Stencil, _fitted
 from subsalt.physics import slow_mode
-from thorough import some
+from thorough import each, some, thorough
 
 F0, VP, DT = 20.0, 2000.0, 0.002
 #: shortest wavelength, of fmax = 2.5 f0, and the distance over which the waveform is promised to stay right
@@ -85,8 +85,7 @@ def errors(medium, stencil, order, points):
     return [misfit(g, e) for g, e in zip(*waveforms(medium, stencil, order, points), strict=True)]
 
 
-@pytest.mark.parametrize("name", MEDIA)
-@pytest.mark.parametrize("order", some(FITTED_ORDERS, 3))
+@pytest.mark.parametrize(("order", "name"), each(some(FITTED_ORDERS, 3), list(MEDIA)))
 def test_waveforms_after_forty_wavelengths(order, name):
     medium, points = MEDIA[name], Stencil(order, "fitted").points(tilted=name == "tti")
     assert max(errors(medium, "fitted", order, points)) < 0.01
@@ -139,8 +138,7 @@ def worst_of_all_directions(order, epsilon, delta):
     return worst
 
 
-@pytest.mark.parametrize("medium", TILTED, ids=str)
-@pytest.mark.parametrize("order", FITTED_ORDERS)
+@pytest.mark.parametrize(("order", "medium"), each(FITTED_ORDERS, TILTED), ids=str)
 def test_p_waves_of_tilted_media_in_all_directions(order, medium):
     assert worst_of_all_directions(order, *medium) <= 0.01
 
@@ -166,6 +164,7 @@ def test_what_the_slow_mode_adds_in_two_dimensions():
     assert worst == pytest.approx(0.033, abs=0.002)
 
 
+@thorough  # in 2-D, far away: the tests above
 def test_slow_waves_come_with_p_near_a_source():
     """3-D, order 8, 7.5 wavelengths away along x, y and z: within the reach of slow waves."""
     epsilon, delta, tilt, stencil = 0.25, 0.1, np.deg2rad(30.0), Stencil(8, "fitted")
@@ -197,7 +196,7 @@ def test_reach_of_slow_waves():
     assert slow_mode.reach(1.0) == slow_mode.reach(2.0) == np.inf
 
 
-@pytest.mark.parametrize("order", some(ORDERS, 3))
+@pytest.mark.parametrize("order", some(ORDERS, 2))
 def test_speed_of_slow_waves_by_differences_of_their_frequency(order):
     stencil, epsilon, delta, step = Stencil(order), 0.25, 0.05, 1e-4
     c, d = stencil.second(tilted=True), stencil.first(tilted=True)

@@ -14,7 +14,7 @@ from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
-from thorough import each, some
+from thorough import each, some, thorough
 
 V, F0 = 2000.0, 15.0
 E, D = 0.2, 0.08
@@ -157,7 +157,8 @@ def test_a11_dipping_reflector_in_a_tilted_medium():
     assert np.max(errors["vti"]) < -30.0  # measured: 42, 56 and 65 m too shallow
 
 
-@pytest.mark.parametrize("medium", some(["vti", "isotropic"], 1))
+@thorough  # the depth of a flat reflector in 3-D: test_a11_amplitude_3d
+@pytest.mark.parametrize("medium", ["vti", "isotropic"])
 def test_a11_flat_reflector_3d(medium):
     grid, depth = Grid((61, 57, 41), (12.5, 12.5, 12.5)), 331.0
     background = EarthModel(grid, V, *THOMSEN[medium])
@@ -182,9 +183,9 @@ def test_a11_amplitude_3d():
     far = np.clip((650.0 - np.sqrt(((shot.rcv[:, :2] - middle) ** 2).sum(axis=1))) / 400.0, 0, 1)
     shot.data = shot.data * (far * far * (3 - 2 * far))[:, None]
     image = migrate(background, data, WAVELET, device=DEVICE).image
-    values = [
-        pick(image[46 + i, 46 + j], grid.axis(-1), depth, 100.0)[1] for i in (-4, 0, 4) for j in (-4, 0, 4)
-    ]
+    picks = [pick(image[46 + i, 46 + j], grid.axis(-1), depth, 100.0) for i in (-4, 0, 4) for j in (-4, 0, 4)]
+    assert max(abs(picked - depth) for picked, _ in picks) < 15.0
+    values = [value for _, value in picks]
     assert np.mean(values) == pytest.approx(0.2, rel=0.3)
 
 
@@ -205,12 +206,12 @@ def test_image_step_by_the_nyquist_rule_loses_nothing():
 def test_a13_inverse_scattering_is_the_gradient_form():
     # IS = sum (u_t w_t / v^2 - grad u . grad w) dt, from all samples of both wavefields and centred
     # differences
-    grid = Grid((91, 71), (10.0, 10.0))
+    grid = Grid((61, 51), (10.0, 10.0))
     z = grid.axis(-1)
     model = EarthModel(grid, 1800.0 + 0.8 * z * np.ones(grid.shape))
-    survey = line_survey((450.0,), 20, 880, 20, nt=330, dt=0.002)
+    survey = line_survey((300.0,), 20, 580, 20, nt=240, dt=0.002)
     vp = np.array(model.vp)
-    vp[:, 45:] += 700.0
+    vp[:, 32:] += 700.0
     data = scattered(model, EarthModel(grid, vp), survey)
     propagation = PropagationOptions(device="reference", dtype="float64", dt=0.8 * model.stable_dt(8))
     imaging = ImagingOptions(mode="adjoint", condition="inverse-scattering", image_step=1)

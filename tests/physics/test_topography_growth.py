@@ -16,6 +16,7 @@ from subsalt import EarthModel, Grid, PropagationOptions
 from subsalt.earth.topography import Topography
 from subsalt.kernels import cpu
 from subsalt.propagation.propagator import Propagator
+from thorough import some
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +40,7 @@ def _one_thread():
         yield
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 4, 5, 8, 11, 13])
+@pytest.mark.parametrize("number", some([4, 0, 1, 2, 5, 8, 13, 11], 4))
 def test_energy_of_random_surfaces_over_random_blocks(prove, number):
     """20,000 steps; before the operator was symmetric, those of 4, 5, 11 and 13 grew by 10^12 to 10^38."""
     case = prove.cases(200)[number]
