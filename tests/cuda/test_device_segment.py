@@ -26,6 +26,7 @@ from subsalt.kernels.problem import Problem, State, pack
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Shells, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
+from thorough import pairs
 
 PLACES = ["device", "locked", "pageable"]
 
@@ -48,7 +49,7 @@ def order(
     gpu_device.forget()
 
 
-orders = pytest.mark.parametrize("order", [1, 2, 3], indirect=True)
+ORDERS = [1, 2, 3]
 
 
 def placed(array: np.ndarray | None, where: str) -> Any:
@@ -130,8 +131,7 @@ def test_the_bytes_of_the_cpu_on_a_stretched_depth_axis(gpu_device: Any, medium:
     assert same_as_the_cpu(problem, 9, work_for(problem), "device")
 
 
-@orders
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("order", "where"), pairs(ORDERS, PLACES), indirect=["order"])
 def test_copies_wait_and_are_waited_for(order: None, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Rows travel a few at a time, so that every buffer is filled again and again."""
     problem = make_problem(SMALL[3], "isotropic", "none", 4)
@@ -141,10 +141,11 @@ def test_copies_wait_and_are_waited_for(order: None, monkeypatch: pytest.MonkeyP
     assert same_as_the_cpu(problem, 29, work, where, cuts=(1, 2, 13))
 
 
-@orders
-@pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.parametrize("put_back", [False, True])
+@pytest.mark.parametrize(
+    ("order", "where", "direction", "put_back"),
+    pairs(ORDERS, PLACES, [1, -1], [False, True]),
+    indirect=["order"],
+)
 def test_shells_are_kept_and_put_back(
     order: None, monkeypatch: pytest.MonkeyPatch, where: str, direction: int, put_back: bool
 ) -> None:

@@ -9,11 +9,12 @@ from time_case import hashes, make
 
 from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
+from thorough import some
 
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize(("kind", "ranks", "seed"), [("full-offset", 2, "1"), ("image", 3, "2")])
+@pytest.mark.parametrize(("kind", "ranks", "seed"), some([("full-offset", 2, "1"), ("image", 3, "2")], 1))
 def test_the_bytes_are_those_of_one_cpu(tmp_path, kind, ranks, seed):
     path = make(tmp_path, kind, "trace_block = 32")
     migrate_job(Job.from_toml(path), tmp_path / "one")
