@@ -8,7 +8,7 @@ import pytest
 from launch import MPI
 
 from patience import PATIENCE
-from thorough import some
+from thorough import ALL, some
 
 pytestmark = MPI
 
@@ -22,13 +22,14 @@ def scaling(*words, timeout=PATIENCE):
 @pytest.mark.slow
 @pytest.mark.parametrize("medium", some(["tti", "vti"], 1))
 def test_time_steps_on_ranks_and_threads_give_the_same_bits(medium):
+    ranks = [1, 2, 3] if ALL else [1, 3]
     done = scaling(
-        *("--ranks", "1,2,3", "--threads", "1", "--medium", medium),
+        *("--ranks", ",".join(map(str, ranks)), "--threads", "1", "--medium", medium),
         *("--grid", "72,32,32", "--steps", "3", "--repeats", "1", "--json"),
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert [r["ranks"] for r in result["rows"]] == [1, 2, 3]
+    assert [r["ranks"] for r in result["rows"]] == ranks
     assert all(r["nodes"] == 1 and r["point_steps"] == 3 * 72 * 32 * 32 for r in result["rows"])
     assert "all layouts gave the same bits" in result["notes"]
     # folders are nobody's business

@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -14,8 +12,10 @@ import pytest
 from launch import MPI, Launched, alive, descendants, run
 
 from job_files import RUN, survey, write_files
-from patience import PATIENCE, wait_for
+from patience import wait_for
+from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger_file import peek
+from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import view_of
 from subsalt.run.stop_request import request_stop
 from thorough import some
@@ -25,7 +25,7 @@ pytestmark = MPI
 #: seconds of silence that the job allows
 T = 2.0
 #: so many that a strike after the first one comes in time, also where all is fast
-SHOTS = 16
+SHOTS = 12
 #: samples of a trace: short shots, and such that the others go on for longer than the silence that is allowed
 SHORT, LONG = 2001, 5001
 
@@ -40,12 +40,7 @@ def made(path, nt):
     write_files(path, survey(SHOTS, nt=nt))
     (path / "job.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
     (path / "slabs.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
-    subprocess.run(
-        [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "whole"],
-        cwd=path,
-        check=True,
-        timeout=PATIENCE,
-    )
+    migrate_job(Job.from_toml(path / "job.toml"), path / "whole")
     return path
 
 
@@ -124,8 +119,7 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
 
 
 @pytest.mark.parametrize("finish", [False, True])
-def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
-    folder = folders(LONG)
+def test_a_run_of_ranks_is_watched_and_stopped(folder, finish):
     name = f"watched-{finish}"
     launched, _, below = started(folder, "job.toml", name, 3)
     seen = set()

@@ -11,7 +11,7 @@ from patience import wait_for
 from subsalt.parallel.comm import single
 from subsalt.parallel.notes import note
 from subsalt.parallel.watchdog import _AwakeClock, watch
-from thorough import each
+from thorough import sample, some
 
 #: seconds of silence that the programs allow
 T = 2.0
@@ -82,7 +82,9 @@ def ended(job, below):
 
 
 @needs_mpi
-@pytest.mark.parametrize(("victim", "hosts"), each([0, 1, 3], [False, True]))
+@pytest.mark.parametrize(
+    ("victim", "hosts"), some([(0, False), (3, False), (1, False), (0, True), (3, True), (1, True)], 2)
+)
 def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
     job, ranks, below = started(4, hosts)
     os.kill(ranks[victim], signal.SIGSTOP)
@@ -144,9 +146,9 @@ def test_a_host_that_is_silent_is_named():
 
 @needs_mpi
 def test_a_pause_and_a_crowd_are_no_false_alarm():
-    # eight ranks on two cores, each of which computes all the time
+    # more ranks than two cores, each of which computes all the time
     job = Launched(
-        8,
+        sample(4, 8),
         f"""
         import time
         from subsalt.parallel.comm import world
@@ -156,7 +158,7 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
             w.allgather(1)
             if w.is_root:
                 print("ready", flush=True)
-            end = time.monotonic() + {3 * T}
+            end = time.monotonic() + {2.25 * T}
             while time.monotonic() < end:
                 sum(range(10000))
             w.allgather(1)
@@ -208,7 +210,7 @@ def test_ranks_that_are_ready_early_are_not_missed(error):
 
 
 @needs_mpi
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", some([0, 1], 1))
 def test_a_killed_rank_ends_the_run(victim):
     job, ranks, below = started(2)
     os.kill(ranks[victim], signal.SIGKILL)
