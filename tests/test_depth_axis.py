@@ -104,7 +104,7 @@ def test_scale_is_the_derivative_of_the_number_of_the_node(case):
 
 def test_depth_to_number_and_back(case):
     *_, axis = case
-    k = np.linspace(-30.0, axis.count + 30.0, 70_001)
+    k = np.linspace(-30.0, axis.count + 30.0, 7_001)
     assert axis.to_zeta(axis.to_depth(k)) == pytest.approx(k, rel=0, abs=1e-12)
     assert (axis.to_zeta(axis.depths) == np.arange(axis.count)).all()
     assert (axis.to_depth(np.arange(axis.count)) == axis.depths).all()

@@ -18,6 +18,7 @@ from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Sourc
 from subsalt.propagation.march import by_step, march
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
+from thorough import some
 
 SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
 STEPS = 21
@@ -78,7 +79,7 @@ def test_from_rest(
     monkeypatch: pytest.MonkeyPatch, medium: str, ndim: int, boundary: str, free_surface: bool
 ) -> None:
     problem = make_problem(SHAPES[ndim], medium, boundary, 8, ndim=ndim, free_surface=free_surface)
-    for place, strength in ((p, s) for p in CORNERS.values() for s in (1.0, 1e-33)):
+    for place, strength in some([(p, s) for p in CORNERS.values() for s in (1.0, 1e-33)], 3):
         corner = tuple(min(c, n - 8 if n > 8 else 0) for c, n in zip(place, SHAPES[ndim], strict=True))
         sources = [source_at(problem, corner, strength)]  # type: ignore[arg-type]
         want = run(problem, sources, native=False)

@@ -66,7 +66,7 @@ print(json.dumps([plan, status("VmHWM") - before]))
             ([151, 121, 101], 2, 50, 16, "vti", "f32"),
             ([151, 121, 101], 2, 50, 16, "vti", "u16"),
         ],
-        5,
+        3,
     ),
     ids=lambda job: f"{len(job[0])}-D {job[4]} {job[5]}, {job[2]} traces",
 )
