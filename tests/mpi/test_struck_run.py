@@ -119,7 +119,8 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
 
 
 @pytest.mark.parametrize("finish", [False, True])
-def test_a_run_of_ranks_is_watched_and_stopped(folder, finish):
+def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
+    folder = folders(LONG)
     name = f"watched-{finish}"
     launched, _, below = started(folder, "job.toml", name, 3)
     seen = set()
