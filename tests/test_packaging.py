@@ -1,6 +1,7 @@
 """What is published: versions and requirements agree, the source distribution is whole and clean.
 
-And what users of it meet: an old processor, a plug-in that is a distribution, the programs that make wheels.
+And what users of it meet: an old processor, one of ARM, a plug-in that is a distribution, the programs that make
+wheels.
 """
 
 from __future__ import annotations
