@@ -107,6 +107,21 @@ def test_removed_scratch_is_freed_in_the_background_and_before_more_is_taken(tmp
         files.close()
 
 
+def test_another_shot_takes_room_while_removed_scratch_begins_to_close(tmp_path, monkeypatch):
+    class Late(threading.Thread):
+        def start(self):
+            # what a shot beside this one does at the same moment
+            scratch_files.wait_for_closing()
+            super().start()
+
+    monkeypatch.setattr(scratch_files, "Thread", Late)
+    fd = os.open(tmp_path / "removed", os.O_RDWR | os.O_CREAT)
+    scratch_files.close_removed(fd)
+    scratch_files.wait_for_closing()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_what_was_dropped_is_gone(scratch, kind):
     store = MemoryStore(10) if kind == "memory" else scratch().open("states", 1, 10, 2)

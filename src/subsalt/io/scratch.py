@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 from subsalt import _native
 from subsalt.errors import CannotCreateError, CorruptionError
@@ -147,8 +147,9 @@ def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
         raise OSError(code, os.strerror(code), str(path))
 
 
-#: files that are being closed
+#: files that are being closed, by shots that are computed side by side
 _closing: list[Thread] = []
+_closing_lock = Lock()
 
 
 def close_removed(fd: int) -> None:
@@ -157,15 +158,19 @@ def close_removed(fd: int) -> None:
     The last close frees the blocks of the file. For what was written past the page cache that takes a file system
     hundreds of milliseconds per gigabyte, which the next shot need not wait for.
     """
-    _closing[:] = [c for c in _closing if c.is_alive()]
-    _closing.append(Thread(target=os.close, args=(fd,), name="closing scratch"))
-    _closing[-1].start()
+    closing = Thread(target=os.close, args=(fd,), name="closing scratch")
+    # another shot may wait for all that are in the list: only what runs can be waited for
+    closing.start()
+    with _closing_lock:
+        _closing[:] = [*(c for c in _closing if c.is_alive()), closing]
 
 
 def wait_for_closing() -> None:
     """Wait until the room of all removed files is free again."""
-    while _closing:
-        _closing.pop().join()
+    with _closing_lock:
+        closing = list(_closing)
+    for c in closing:
+        c.join()
 
 
 def sync_data(fd: int, path: Path) -> None:
