@@ -214,10 +214,10 @@ def test_a_command_on_a_page_has_these_options(words):
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_targets_of_make_on_a_page_exist(page):
     text = page.read_text("utf-8")
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
     rows = [row.strip() for block in FENCE.finditer(text) for row in block[2].splitlines()]
     typed = [*rows, *re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))]
-    made = [match[1] for row in typed if (match := re.match(r"(?:\$ )?make ([a-z][a-z-]*)", row))]
+    made = [match[1] for row in typed if (match := re.match(r"(?:\$ )?make ([a-z][a-z0-9-]*)", row))]
     assert not set(made) - set(targets)
 
 
