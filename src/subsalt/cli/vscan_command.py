@@ -61,8 +61,9 @@ class VscanOptions:
     by: Annotated[
         Literal["scan", "curvature"],
         typer.Option(
-            help="scan: migrate at every scale. curvature: migrate once and invert the moveout of the gathers, "
-            "which is the error of the whole overburden.",
+            metavar="HOW",
+            help="How scales are found: scan migrates at every scale, curvature migrates once and inverts the "
+            "moveout of the gathers, which is the error of the whole overburden.",
             rich_help_panel=DEPTH_PANEL,
         ),
     ] = "scan"
