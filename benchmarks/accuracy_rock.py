@@ -9,7 +9,7 @@ largest stable time step and the same correction of time dispersion; of its grid
 are nodes, the coarsest on which every record is right. The records are judged by `rock_reference.py`; ``--flat`` is the
 case in 2-D, ``--scan`` prints the errors of Devito's grids and times nothing. ``--part N`` lets Devito make N of its
 steps in every timed round and scales their time to all; its records are judged once, after a whole run, and with
-``--unjudged`` not at all.
+``--unjudged`` not at all. In a medium whose reference is not kept nothing is judged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rock_case import (
     Setting,
     name_of,
 )
-from rock_reference import kept, relative
+from rock_reference import is_kept, kept, relative
 from sides import HUGE_PAGES, Side, Worker
 
 from run import ratio
@@ -123,8 +123,9 @@ class Entry:
             records = mapping.apply(np.load(traces).astype(np.float64))
             seconds += time.perf_counter() - begin
         self.facts = self.worker.ask("facts")
-        if not steps:
-            self.error, self.each = relative(records, kept(name_of(setting.medium, setting.ndim)))
+        name = name_of(setting.medium, setting.ndim)
+        if not steps and is_kept(name):
+            self.error, self.each = relative(records, kept(name))
         return seconds
 
     def row(self) -> dict[str, Any]:

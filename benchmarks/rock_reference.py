@@ -77,6 +77,11 @@ def model(setting: Setting) -> np.ndarray:
         return np.load(out).astype(np.float32)
 
 
+def is_kept(name: str) -> bool:
+    """Return whether the traces of a case are there."""
+    return (KEPT / f"{name}.npy").exists()
+
+
 def kept(name: str) -> np.ndarray:
     """Return the traces that are kept, (receivers, samples)."""
     return np.asarray(np.load(KEPT / f"{name}.npy"))
@@ -110,7 +115,7 @@ def main() -> None:
     for name in given.names:
         begin = time.perf_counter()
         flat = CASES[name][1] == 2
-        if not (KEPT / f"{name}.npy").exists():
+        if not is_kept(name):
             np.save(KEPT / f"{name}.npy", model(setting_of(name) if flat else setting_3d(name)))
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
         for order in given.ours:
