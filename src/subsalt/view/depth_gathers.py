@@ -301,7 +301,7 @@ def draw_measure(
     most = style.clip_limit(style.below_surface(section), 99.0)
     ink = np.zeros((*section.T.shape, 4))
     ink[..., 3] = np.clip(np.abs(np.asarray(section, np.float64).T) / most, 0, 1) * 0.75
-    ax.imshow(ink, extent=(left, right, high, low), aspect="auto", interpolation="bilinear")
+    ax.imshow(ink, extent=(left, right, high, low), aspect="auto", interpolation="bilinear", zorder=2)
     ax.set_xlim(left, right)
     ax.set_ylim(high, low)
     ax.set_xlabel(f"x ({unit.unit})")
