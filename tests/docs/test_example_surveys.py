@@ -97,3 +97,12 @@ def test_the_command_lists_what_there_is(subsalt_command):
     code, out, _ = subsalt_command("example")
     assert code == 0
     assert all(name in out for name in EXAMPLES)
+
+
+def test_the_wrong_velocity_of_the_layer_is_wrong_in_its_mask_alone():
+    line = LayerLine()
+    true, given, mask = line.vp(), line.vp(ERROR), line.mask() != 0
+    assert np.allclose(given[mask] / true[mask], ERROR)
+    assert np.array_equal(given[~mask], true[~mask])
+    z = line.grid.axis(1)
+    assert (z[mask[0]].min(), z[mask[0]].max()) == (800.0, 1090.0)
