@@ -10,6 +10,7 @@ from few_shots import LAND_SHOTS, shorten_the_land_line
 
 from subsalt.errors import ConfigError
 from subsalt.examples import EXAMPLES, NOTE, example_of, make_example
+from subsalt.examples.layer import ERROR, LayerLine
 from subsalt.examples.marine import GRID, SHOTS, grid_of
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.volumes import volume
