@@ -28,6 +28,8 @@ from subsalt.methods.rtm.flatness import (
 
 #: places on either side of one whose scales are taken together
 NEIGHBOURS = 2
+#: points to a sample between which gathers are interpolated linearly
+FINER = 8
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,13 @@ def at_equal_time(
         Distance of depths, m.
     """
     a = np.asarray(gather, np.float64)
-    sample = np.arange(a.shape[-1], dtype=np.float64)
-    at = np.interp(vertical_time(reference, dz), vertical_time(velocity, dz), sample)
-    return np.stack([np.interp(at, sample, trace) for trace in a])
+    nz = a.shape[-1]
+    at = np.interp(vertical_time(reference, dz), vertical_time(velocity, dz), np.arange(nz, dtype=np.float64))
+    # linear between samples alone would smooth noise at some scales and not at others, and so favour these
+    mirrored = np.concatenate([a, a[:, ::-1]], axis=1)
+    fine = np.fft.irfft(np.fft.rfft(mirrored, axis=1), 2 * nz * FINER, axis=1) * FINER
+    places = np.arange(2 * nz * FINER) / FINER
+    return np.stack([np.interp(at, places, trace) for trace in fine])
 
 
 @dataclass(frozen=True)
