@@ -12,7 +12,18 @@ from PIL import Image
 from subsalt.earth.grid import Grid
 from subsalt.examples.layer import ERROR, LayerLine
 from subsalt.io.volumes import volume
-from subsalt.methods.rtm.depth_scan import ScaleMap, at_equal_time, over_neighbours, spread, vertical_time
+from subsalt.methods.rtm.depth_scan import (
+    LIT,
+    SHARP,
+    Reference,
+    ScaleMap,
+    at_equal_time,
+    over_neighbours,
+    spread,
+    unclear_of,
+    vertical_time,
+)
+from subsalt.methods.rtm.vscan import ScaledPart
 
 #: the line of `subsalt example layer` with wavelengths and spacings about twice as long, and gathers at five places
 SMALL = LayerLine(20.0, 10.0, 3200.0, 1360.0, 7, 250.0, 40.0, every=40, nt=751, widest=240.0)
@@ -116,7 +127,7 @@ def test_events_stay_at_their_vertical_time() -> None:
     # the layer takes 300 / 2400 - 300 / 2500 = 5 ms more, 10 m at 2000 m/s
     assert lifted == pytest.approx(790.0, abs=1e-6)
     gather = np.exp(-(((z - lifted) / 30) ** 2))[None]
-    back = at_equal_time(gather, slow, given, dz)
+    back = at_equal_time(gather, slow, Reference(given, dz, np.zeros(1)))
     assert abs(z[back[0].argmax()] - 800.0) <= dz
 
 
@@ -127,9 +138,31 @@ def test_a_map_is_the_median_of_neighbours_and_linear_between() -> None:
     scale[5, 1] = np.nan
     depth = np.tile([300.0, 700.0], (7, 1))
     assert np.allclose(over_neighbours(scale), 1.02)
-    flat = ScaleMap(x, depth, scale, np.ones((7, 2)), np.zeros((7, 2), bool), np.ones((1, 7, 2)))
+    flat = ScaleMap(x, depth, scale, np.ones((7, 2)), *[np.zeros((7, 2), bool)] * 2, np.ones((1, 7, 2)))
     assert np.allclose(spread(flat, x, z), 1.02)
     scale = np.tile([1.0, 1.04], (7, 1))
-    sloped = ScaleMap(x, depth, scale, np.ones((7, 2)), np.zeros((7, 2), bool), np.ones((1, 7, 2)))
+    sloped = ScaleMap(x, depth, scale, np.ones((7, 2)), *[np.zeros((7, 2), bool)] * 2, np.ones((1, 7, 2)))
     assert np.allclose(spread(sloped, x, z)[:, 5], 1.02)
     assert flat.median()[0] == pytest.approx(1.02)
+
+
+def test_a_layer_goes_on_below_its_base_while_its_scales_are_judged() -> None:
+    vp = np.tile([2000.0, 2500.0, 2600.0, 3000.0, 3500.0], (3, 1))
+    inside = np.zeros((3, 5), bool)
+    inside[:2, 1:3] = True
+    part = ScaledPart(inside, "the layer", layer=True)
+    flooded = part.flooded(vp, 1.1)
+    assert np.allclose(flooded[:2], [2000.0, 2750.0, 2860.0, 2860.0, 2860.0])
+    assert np.array_equal(flooded[2], vp[2].astype(np.float32))
+    # neither in the new velocity nor of a part that is no layer
+    assert np.allclose(part.scaled(vp, 1.1)[0], [2000.0, 2750.0, 2860.0, 3000.0, 3500.0])
+    other = ScaledPart(inside, "below")
+    assert np.array_equal(other.flooded(vp, 1.1), other.scaled(vp, 1.1))
+
+
+def test_dark_places_and_flat_curves_say_no_scale() -> None:
+    energy = np.array([[1.0, 1.0], [1.01 * LIT, 0.99 * LIT]])
+    sharp = np.full((2, 2), 0.01)
+    assert unclear_of(energy, sharp, (0.9, 1.0, 1.1)).tolist() == [[False, False], [False, True]]
+    sigma = np.array([[1.01 * SHARP * 0.2, 0.99 * SHARP * 0.2], [np.inf, 0.01]])
+    assert unclear_of(np.ones((2, 2)), sigma, (0.9, 1.0, 1.1)).tolist() == [[True, False], [False, False]]

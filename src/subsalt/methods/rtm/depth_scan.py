@@ -25,11 +25,18 @@ from subsalt.methods.rtm.flatness import (
     peak_of,
     windowed,
 )
+from subsalt.methods.rtm.source_band import SourceBand
 
 #: places on either side of one whose scales are taken together
 NEIGHBOURS = 2
-#: points to a sample between which gathers are interpolated linearly
+#: points to a sample, and to its vertical time, between which gathers are interpolated linearly
 FINER = 8
+#: energy of a place over that of the place with most light, below which angles are missing or edges are seen: a
+#: quarter of the amplitude
+LIT = 1 / 16
+#: standard deviation of a best scale over the width of the scan, from which the scan has told nothing: that of equal
+#: chances over the scan is 0.29
+SHARP = 0.25
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class ScaleMap:
         Best scale and its standard deviation; NaN and infinity where nothing says it.
     at_end : ndarray of bool, (places, nw)
         The best lies at an end of the scan: a wider one is needed.
+    unclear : ndarray of bool, (places, nw)
+        Too little light falls there, or semblance changes too little: there is an event, but it says no scale.
     semblance : ndarray, (scales, places, nw)
         Flatness at every scale; of one scale, as the image is, where the moveout was inverted.
     """
@@ -55,6 +64,7 @@ class ScaleMap:
     scale: NDArray[np.float64]
     sigma: NDArray[np.float64]
     at_end: NDArray[np.bool_]
+    unclear: NDArray[np.bool_]
     semblance: NDArray[np.float64]
 
     def median(self) -> tuple[float, float]:
@@ -73,36 +83,89 @@ def vertical_time(velocity: NDArray[np.floating], dz: float) -> NDArray[np.float
     return np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
 
 
+@dataclass(frozen=True)
+class Reference:
+    """What gathers of all scales are brought to, at one place.
+
+    Parameters
+    ----------
+    velocity : ndarray, (nz,)
+        Velocity to whose depths they are brought, m/s.
+    dz : float
+        Distance of depths, m.
+    angles : ndarray, (angles,)
+        Half opening angles, radians.
+    band : SourceBand, optional
+        Band in which they are compared.
+    """
+
+    velocity: NDArray[np.floating]
+    dz: float
+    angles: NDArray[np.float64]
+    band: SourceBand | None = None
+
+
 def at_equal_time(
-    gather: NDArray[np.floating], velocity: NDArray[np.floating], reference: NDArray[np.floating], dz: float
+    gather: NDArray[np.floating], velocity: NDArray[np.floating], reference: Reference
 ) -> NDArray[np.float64]:
-    """Return a gather at the depths of the reference velocity.
+    """Return a gather in the band of the source, at the depths of the reference velocity.
 
     Parameters
     ----------
     gather : ndarray, (angles, nz)
         Gather of the image at `velocity`.
-    velocity, reference : ndarray, (nz,)
-        Velocity at its place, and that to whose depths it is brought, m/s.
-    dz : float
-        Distance of depths, m.
+    velocity : ndarray, (nz,)
+        Velocity at its place, m/s.
+    reference : Reference
+        To what it is brought.
     """
-    a = np.asarray(gather, np.float64)
+    a, dz = np.asarray(gather, np.float64), reference.dz
     nz = a.shape[-1]
-    at = np.interp(vertical_time(reference, dz), vertical_time(velocity, dz), np.arange(nz, dtype=np.float64))
+    own, common = vertical_time(velocity, dz), vertical_time(reference.velocity, dz)
     # linear between samples alone would smooth noise at some scales and not at others, and so favour these
     mirrored = np.concatenate([a, a[:, ::-1]], axis=1)
     fine = np.fft.irfft(np.fft.rfft(mirrored, axis=1), 2 * nz * FINER, axis=1) * FINER
-    places = np.arange(2 * nz * FINER) / FINER
-    return np.stack([np.interp(at, places, trace) for trace in fine])
+    places, samples = np.arange(2 * nz * FINER) / FINER, np.arange(nz, dtype=np.float64)
+    if reference.band is None:
+        at = np.interp(common, own, samples)
+        return np.stack([np.interp(at, places, trace) for trace in fine])
+    step = float(min(np.diff(own).min(), np.diff(common).min())) / FINER
+    times = step * np.arange(int(np.ceil(common[-1] / step)) + 1)
+    at = np.interp(times, own, samples)
+    passed = reference.band.passed(
+        np.stack([np.interp(at, places, trace) for trace in fine]), reference.angles, step
+    )
+    return np.stack([np.interp(common, times, trace) for trace in passed])
+
+
+def unclear_of(
+    energy: NDArray[np.float64], sigma: NDArray[np.float64], scales: Sequence[float]
+) -> NDArray[np.bool_]:
+    """Return where an event says no scale: in the dark, or where semblance hardly changes over the scan.
+
+    Parameters
+    ----------
+    energy : ndarray, (places, nw)
+        Of the angles that are held; a place is dark where it is less than `LIT` of the largest of its window.
+    sigma : ndarray, (places, nw)
+        Standard deviations of the best scales; semblance is flat where one is more than `SHARP` of the scan's width.
+    scales : sequence of float
+        The scan.
+    """
+    dark = energy < LIT * energy.max(axis=0, keepdims=True)
+    flat = np.isfinite(sigma) & (sigma > SHARP * (max(scales) - min(scales)))
+    return dark | flat
 
 
 @dataclass(frozen=True)
 class PlaceScan:
-    """The scan of one place: the best scale of every window, and the semblance of all scales, (scales, nw)."""
+    """The scan of one place: by window the best scale, the semblance of all scales (scales, nw), and the energy (nw,)
+    of the angles that are held, at the scale where it is largest.
+    """
 
     peaks: list[Peak]
     semblance: NDArray[np.float64]
+    energy: NDArray[np.float64]
 
 
 def scan_place(
@@ -126,7 +189,8 @@ def scan_place(
     """
     each = [np.asarray(g, np.float64) for g in gathers]
     held = held_angles(np.sum([windowed(g**2, windows) for g in each], axis=0))
-    semblance = np.stack([Semblance.of(g, windows, held).ratio for g in each])
+    measured_at = [Semblance.of(g, windows, held) for g in each]
+    semblance = np.stack([s.ratio for s in measured_at])
     power = np.max([g.sum(axis=0) ** 2 for g in each], axis=0)
     measured = np.ones(len(windows), bool) if any_window else holds_event(power, windows)
     peaks = []
@@ -137,7 +201,7 @@ def scan_place(
             continue
         part = each[int(np.argmax(column))][held[:, w], first:end]
         peaks.append(peak_of(scales, column, Noise.of(part)))
-    return PlaceScan(peaks, semblance)
+    return PlaceScan(peaks, semblance, np.max([s.energy for s in measured_at], axis=0))
 
 
 def curvature_scales(
@@ -153,7 +217,8 @@ def curvature_scales(
         NONE if np.isnan(rho) else Peak(1 / float(rho), float(sigma) / float(rho) ** 2)
         for rho, sigma in zip(one.rho, one.sigma, strict=True)
     ]
-    return PlaceScan(peaks, one.semblance[None])
+    energy = Semblance.of(gather, windows).energy
+    return PlaceScan(peaks, one.semblance[None], energy)
 
 
 def over_neighbours(values: NDArray[np.float64]) -> NDArray[np.float64]:

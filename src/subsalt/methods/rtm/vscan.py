@@ -15,17 +15,21 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, ModelError
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.regular_files import read_json
 from subsalt.io.volumes import volume
 from subsalt.methods.rtm.depth_scan import (
     PlaceScan,
+    Reference,
     ScaleMap,
     at_equal_time,
     curvature_scales,
     scan_place,
     spread,
+    unclear_of,
 )
 from subsalt.methods.rtm.earth_model import load_model, model_frame
 from subsalt.methods.rtm.flatness import Window, mean_wavelength, windows_for
+from subsalt.methods.rtm.source_band import SourceBand
 from subsalt.methods.rtm.stored_gathers import StoredGathers, read_gathers
 from subsalt.parallel.comm import world
 from subsalt.run.velocity_scan import ScanRequest, folder_of, left_of, migrate_scales, scales_of
@@ -59,6 +63,23 @@ class ScaledPart:
     def scaled(self, vp: NDArray[np.floating], scale: NDArray[np.float64] | float) -> NDArray[np.float32]:
         """Return a velocity times `scale` inside, as it is elsewhere."""
         return np.where(self.inside, vp * scale, vp).astype(np.float32)
+
+    def flooded(self, vp: NDArray[np.floating], scale: float) -> NDArray[np.float32]:
+        """Return the velocity in which a scale is judged: that of a layer goes on below its base.
+
+        Notes
+        -----
+        A contrast in the model scatters waves back onto their own way. Their correlation is smooth above the contrast
+        and ends there; the Laplacian makes an event of that end, 90 degrees out of phase, at the depth of the model's
+        contrast at every angle and every scale. On the image of the base it would pull towards the scale that is given.
+        """
+        values = self.scaled(vp, scale)
+        if not self.layer:
+            return values
+        nz = self.inside.shape[1]
+        base = nz - 1 - np.argmax(self.inside[:, ::-1], axis=1)
+        below = self.inside.any(axis=1, keepdims=True) & (np.arange(nz) > base[:, None])
+        return np.where(below, np.take_along_axis(values, base[:, None], axis=1), values)
 
 
 def part_of(request: ScanRequest, grid: Grid) -> ScaledPart:
@@ -175,6 +196,7 @@ class DepthScan:
             "best_scale": plain(self.best.scale),
             "sigma": plain(self.best.sigma),
             "best_at_an_end": self.best.at_end.tolist(),
+            "unclear": self.best.unclear.tolist(),
             "semblance": plain(self.best.semblance),
             "median_scale": median if np.isfinite(median) else None,
             "median_sigma": spread_of if np.isfinite(spread_of) else None,
@@ -263,8 +285,8 @@ class DepthScanner:
         self.runs = migrate_scales(self.scales, self._scaled, self.folder, migrate)
 
     def velocity(self, scale: float) -> NDArray[np.float32]:
-        """Return the velocity of a scale on the grid of the model, m/s."""
-        return self.part.scaled(self._unsmoothed.vp, scale)
+        """Return the velocity that is migrated with at a scale, on the grid of the model, m/s."""
+        return self.part.flooded(self._unsmoothed.vp, scale)
 
     def _scaled(self, scale: float) -> Job:
         """Return the job of a scale; its velocity lies in the folder of the scan. Collective."""
@@ -315,14 +337,14 @@ class DepthScanner:
         ]
         base = [np.interp(z, self.grid.axis(1), self.velocity(1.0)[c]) for c in columns]
         windows = windows_for(image, dz)
+        band = self._band(self.runs[middle])
         peaks: list[PlaceScan] = []
         used: list[list[Window]] = []
         for i in range(n):
             own = self._windows(windows, columns[i], z, image)
             used.append(own)
-            each = [
-                at_equal_time(s.values[i, 0], v[i], base[i], dz) for s, v in zip(stored, speeds, strict=True)
-            ]
+            common = Reference(base[i], dz, reference.axes.angles, band)
+            each = [at_equal_time(s.values[i, 0], v[i], common) for s, v in zip(stored, speeds, strict=True)]
             if self.request.by == "curvature":
                 peaks.append(curvature_scales(each[0], reference.axes, own, np.array(self.scanned)))
             else:
@@ -337,15 +359,22 @@ class DepthScanner:
                 for c, row in zip(columns, depth, strict=True)
             ]
         )
-        good = inside & ~ends & np.isfinite(sigma)
+        unclear = inside & unclear_of(np.array([one.energy for one in peaks]), sigma, self.scanned)
+        good = inside & ~ends & ~unclear & np.isfinite(sigma)
         return ScaleMap(
             reference.x,
             depth,
             np.where(good, scale, np.nan),
             np.where(good, sigma, np.inf),
-            ends & inside,
+            ends & inside & ~unclear,
+            unclear & (ends | np.isfinite(sigma)),
             np.stack([one.semblance for one in peaks], axis=1),
         )
+
+    def _band(self, run: Path) -> SourceBand:
+        """Return the band of the source, sampled as a run propagated it."""
+        dt = float(read_json(run / "run.json")["dt"])
+        return SourceBand.of(self.given.wavelet(dt).samples, dt)
 
     def _touches(self, column: int, depth: float) -> bool:
         """Return whether anything above a depth is scaled at a column."""

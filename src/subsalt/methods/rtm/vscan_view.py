@@ -34,11 +34,13 @@ def table(scan: DepthScan) -> list[str]:
         f"best scale of the velocity {scan.part}, by {scan.by}",
         f"{'x (m)':>9} {'depth (m)':>10}   scale",
     ]
-    rows = np.argwhere(np.isfinite(best.scale) | best.at_end)
+    rows = np.argwhere(np.isfinite(best.scale) | best.at_end | best.unclear)
     for i, w in rows[:: max(1, -(-len(rows) // ROWS))]:
         text = f"{best.x[i]:9.0f} {best.depth[i, w]:10.0f}   "
         if best.at_end[i, w]:
             lines.append(f"{text}the scan ends there: scan wider")
+        elif best.unclear[i, w]:
+            lines.append(f"{text}no scale: too little light, or as flat at every scale")
         else:
             lines.append(f"{text}{best.scale[i, w]:.4f} +- {best.sigma[i, w]:.4f}")
     median, sigma = best.median()
