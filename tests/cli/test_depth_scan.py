@@ -65,12 +65,11 @@ def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, subsalt_comman
     assert json.loads(out.splitlines()[-1])["best_scale"] == said["best_scale"]
     assert {p: p.stat().st_mtime_ns for p in line.glob("line.vscan/*/images/*.sums")} == before
     # the moveout of the image at scale 1 alone: too fast on the whole, by less than the layer
-    code, out, err = subsalt_command(
-        "vscan", line / "line.toml", "0.92:1.08:0.04", "--by", "curvature", "--json"
-    )
+    words = ("vscan", line / "line.toml", "0.92:1.08:0.04", "--by", "curvature", "--json")
+    code, out, err = subsalt_command(*words, "--run", line / "whole.run")
     assert code == 0, err
     one = json.loads(out.splitlines()[-1])
-    assert one["runs"] == [str(line / "line.vscan" / "scale_1.run")]
+    assert one["runs"] == [str(line / "whole.vscan" / "scale_1.run")]
     below = [
         s for s, z in zip(one["best_scale"][place], one["depth_m"][place], strict=True) if s and z > 1000
     ]

@@ -50,13 +50,16 @@ grid = "model"
 [imaging]
 condition = "cross-correlation"
 filter = "laplacian"
-gathers = {{ kind = "angle", max = {most:g}, every = {every}, angle = "45 deg" }}
+gathers = {{ kind = "angle", max = {most:g}, every = {every}, angle = "40 deg" }}
 """
 
 
 @dataclass(frozen=True)
 class LayerLine:
     """Sizes of the line.
+
+    Gathers go to 40 degrees. Offsets of 2 km light the base of the layer up to 50 degrees, but within a Fresnel zone of
+    the last receiver, ``sqrt(wavelength path) / cos``, here 600 m, the end of the spread bends events: 1400 m are 40.
 
     Parameters
     ----------
