@@ -85,7 +85,7 @@ def vertical_time(velocity: NDArray[np.floating], dz: float) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Reference:
-    """What gathers of all scales are brought to, at one place.
+    """Velocity and band to which gathers of all scales are brought, at one place.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def unclear_of(
     Parameters
     ----------
     energy : ndarray, (places, nw)
-        Of the angles that are held; a place is dark where it is less than `LIT` of the largest of its window.
+        Energy of the angles that are held; a place is dark where it is less than `LIT` of the largest of its window.
     sigma : ndarray, (places, nw)
         Standard deviations of the best scales; semblance is flat where one is more than `SHARP` of the scan's width.
     scales : sequence of float
