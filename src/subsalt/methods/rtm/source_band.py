@@ -50,6 +50,11 @@ class SourceBand:
         f = np.fft.rfftfreq(n, dt)
         return cls(float(f[strong[0]]), float(f[strong[-1]]))
 
+    @property
+    def middle(self) -> float:
+        """The frequency in the middle of the band, Hz: that of octaves where it has a low end."""
+        return float(np.sqrt(self.low * self.high)) if self.low > 0 else 0.5 * self.high
+
     def passed(
         self, gather: NDArray[np.floating], angles: NDArray[np.float64], step: float
     ) -> NDArray[np.float64]:

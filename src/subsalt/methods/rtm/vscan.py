@@ -28,7 +28,7 @@ from subsalt.methods.rtm.depth_scan import (
     unclear_of,
 )
 from subsalt.methods.rtm.earth_model import load_model, model_frame
-from subsalt.methods.rtm.flatness import Window, mean_wavelength, windows_for
+from subsalt.methods.rtm.flatness import WAVELENGTHS, Window, windows_for
 from subsalt.methods.rtm.source_band import SourceBand
 from subsalt.methods.rtm.stored_gathers import StoredGathers, read_gathers
 from subsalt.parallel.comm import world
@@ -341,7 +341,7 @@ class DepthScanner:
         peaks: list[PlaceScan] = []
         used: list[list[Window]] = []
         for i in range(n):
-            own = self._windows(windows, columns[i], z, image)
+            own = self._windows(windows, columns[i], z, base[i] / (2.0 * band.middle))
             used.append(own)
             common = Reference(base[i], dz, reference.axes.angles, band)
             each = [at_equal_time(s.values[i, 0], v[i], common) for s, v in zip(stored, speeds, strict=True)]
@@ -382,15 +382,18 @@ class DepthScanner:
         return bool(self.part.inside[column, above].any())
 
     def _windows(
-        self, windows: list[Window], column: int, z: NDArray[np.float64], image: NDArray[np.floating]
+        self, windows: list[Window], column: int, z: NDArray[np.float64], wavelength: NDArray[np.float64]
     ) -> list[Window]:
-        """Return the windows of a column: of a layer the one around its base."""
+        """Return the windows of a column: of a layer the one around its base, two and a half wavelengths at z long.
+
+        The wavelength is that of the source: that of the whole image is shorter by the noise in it.
+        """
         if not self.part.layer:
             return windows
         inside = np.flatnonzero(self.part.inside[column])
         depths = self.grid.axis(1)[inside] if len(inside) else np.array([z[0]])
-        half = 1.25 * mean_wavelength(image, float(z[1] - z[0]))
         base = float(depths[-1])
+        half = 0.5 * WAVELENGTHS * float(np.interp(base, z, wavelength))
         # not the top of the layer, which no scale moves
         first = max(base - half, 0.5 * (float(depths[0]) + base)) if len(inside) else z[0]
         a = int(np.clip(np.searchsorted(z, first), 0, len(z) - 2))
