@@ -298,7 +298,7 @@ class DepthScanner:
         return self.job.changed("model", vp={"file": str(path)})
 
     def _write(self, path: Path, values: NDArray[np.float32]) -> None:
-        """Write a volume on the grid of the model, unless it is there: a file that is written anew has to be hashed."""
+        """Write a volume on the model's grid, unless the same one is there: runs would hash a new file again."""
         if path.is_file():
             there = volume.read(path)
             if there.grid == self.grid and np.array_equal(there.values, values):
