@@ -73,7 +73,7 @@ def test_attempts_have_equal_bytes_and_the_owner_makes_the_image_of_them(
     # nothing is entered by those who compute
     assert [row["state"] for row in peek(run)] == ["planned"] * 3
     done = migrate_job(read_job(job), run)
-    assert (done.point_steps, done.sha256, digest(run)) == (0, whole.sha256, digest(whole.run_dir))
+    assert (done.point_steps, done.sha256, digest(run)) == (whole.point_steps, whole.sha256, digest(whole.run_dir))
     assert not (run / "attempts").exists()
     log = read_events(run).known
     assert [e["shots"] for e in log if e["event"] == "adopted"] == [[1, 2, 3]]
@@ -98,8 +98,7 @@ def test_what_is_not_complete_or_of_another_run_does_not_count(
     job, whole = line
     run = tmp_path / "broken.run"
     prepare(job, run)
-    for unit in (1, 2, 3):
-        compute(run, unit)
+    taken = [compute(run, unit)[0].outcome["work"]["point_steps"] for unit in (1, 2, 3)]
     records = {unit: unit_folder(run, 0, unit) / "1/unit.json" for unit in (1, 2, 3)}
     records[1].unlink()
     records[2].write_text(json.dumps(json.loads(records[2].read_text()) | {"identity": "0" * 64}))
@@ -110,7 +109,7 @@ def test_what_is_not_complete_or_of_another_run_does_not_count(
     done = migrate_job(read_job(job), run)
     assert done.sha256 == whole.sha256
     # shot 3 was taken, found damaged, and computed again like the others
-    assert done.point_steps == whole.point_steps
+    assert done.point_steps == whole.point_steps + taken[2]
 
 
 def test_bad_data_are_failures_of_their_unit_and_two_put_it_aside(
@@ -218,8 +217,13 @@ def test_the_command_prints_a_line_and_ends_with_its_code(
 @needs_mpi
 def test_ranks_that_share_a_unit(line: tuple[Path, RunResult], tmp_path: Path) -> None:
     job, whole = line
-    prepare(job, tmp_path / "ranks.run")
+    several = tmp_path / "several.toml"
+    several.write_text(job.read_text().replace("shots/", f"{job.parent}/shots/") + "[parallel]\nshots_at_once = 2\n")
+    prepare(several, tmp_path / "ranks.run")
     done = launch(2, ["subsalt", "unit", tmp_path / "ranks.run", "--place", "0"])
     assert done.rc == 0, done
+    # what of the job has no effect is said where it has none
+    assert done.err[0].count("W666 [parallel] shots_at_once = 2 has no effect, since there are 2 ranks") == 1
+    assert "W666" not in done.err[1]
     assert json.loads(done.out[0])["sha256"] == peek(whole.run_dir)[0]["sha256"]
     assert done.out[1] == ""

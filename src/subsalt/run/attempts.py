@@ -94,6 +94,7 @@ class Published:
             if not known or outcome["unit"] != numbers["unit"] or any(Path(n).name != n for n in files):
                 return None
             outcome["seconds"] = float(outcome.get("seconds", 0.0))
+            outcome["work"] = {str(name): int(n) for name, n in dict(outcome.get("work", {})).items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, CannotCreateError):
             return None
         return cls(folder, **texts, **numbers, files=files, outcome=outcome)  # type: ignore[arg-type]
@@ -147,6 +148,7 @@ def take(state: RunState, attempt: Published) -> Outcome:
                 raise FileNotFoundError(str(images / name)) from error
     with explained(state.images, 0):
         sync_folder(state.images)
+    state.entered.update(attempt.outcome["work"])
     return attempt.outcome | {"host": attempt.host}
 
 

@@ -26,6 +26,7 @@ nothing else. Partial results of a round are in a separate folder, which is remo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -109,6 +110,8 @@ class RunState:
         Results of the rounds before the current one.
     attempt : Path or None
         Folder into which this process writes when it computes single units for the owner of the run directory.
+    entered : Counter
+        Work of units that other processes have computed and this start has entered, by the names of `totals`.
     """
 
     request: RunRequest
@@ -127,6 +130,7 @@ class RunState:
     several_rounds: bool = False
     results: list[RoundResult] = field(default_factory=list)
     attempt: Path | None = None
+    entered: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, request: RunRequest) -> RunState:
@@ -259,6 +263,10 @@ class MethodRun(ABC):
         quarantined; a method that cannot do without one raises.
         """
         raise NotImplementedError(f"{type(self).__name__} has several rounds and does not close them")
+
+    def work_done(self) -> dict[str, int]:
+        """Return what of `totals` the units of the last `work` took, where files do not say it. Collective."""
+        return {}
 
     @abstractmethod
     def totals(self) -> dict[str, Any]:

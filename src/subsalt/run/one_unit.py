@@ -192,6 +192,7 @@ def _compute(run: ImagingRun, groups: RankGroups, unit: Any, attempt: int | None
         with run.work(stack, groups, crash) as process:
             outcome: Outcome = {} if groups.idle else process(unit, None, _silent)
         groups.rest()
+    outcome = outcome | {"work": run.work_done()}
     with state.world.together():
         if state.world.is_root:
             return _published(state, unit.id, attempt, outcome)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.options import CheckpointOptions
-from subsalt.errors import Change, DiskError, MemoryPlanError
+from subsalt.errors import Change, DiskError, Finding, MemoryPlanError
 from subsalt.kernels import is_compiled
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup
@@ -323,6 +323,16 @@ def decide(
         needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank
     )
     return refused(decision, needs)
+
+
+def ignored_at_once(asked: GroupSize, ranks: int) -> list[Finding]:
+    """Return the warning of `[parallel] shots_at_once` where each of `ranks` ranks, or a GPU, computes one at a time."""
+    if asked in ("auto", 1):
+        return []
+    reason = f"there are {ranks} ranks" if ranks > 1 else "shots are computed on a GPU"
+    cure = "leave it out; ranks compute shots side by side" if ranks > 1 else 'leave it out, or set device = "cpu"'
+    text = f"[parallel] shots_at_once = {asked} has no effect, since {reason}"
+    return [Finding("W666", "warning", text, cure, {"asked": asked, "ranks": ranks})]
 
 
 def pace(threads: int) -> float:

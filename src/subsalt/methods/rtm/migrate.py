@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
-from subsalt.errors import ConfigError, CorruptionError
+from subsalt.errors import ConfigError, CorruptionError, Finding
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.ahead import ShotsAhead
@@ -31,7 +31,7 @@ from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.facts import beginning_facts, flatness_facts
-from subsalt.methods.rtm.grouping import Grouping
+from subsalt.methods.rtm.grouping import Grouping, ignored_at_once
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
@@ -287,8 +287,16 @@ class ShotsRun(ImagingRun):
         job, everybody = self.job, self.state.world
         self.setup = migration_setup(job, self.model, self.survey)
         self.plan = plan_ranks(job, self.setup, self.survey, everybody, self.state.folder)
+        if everybody.size > 1 or self.state.device.OWN_MEMORY:
+            self._warn(ignored_at_once(job.parallel.shots_at_once, everybody.size))
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
+
+    def _warn(self, findings: Sequence[Finding]) -> None:
+        """Say what of the job has no effect here, and keep it for the report."""
+        for finding in findings:
+            self.state.request.say(f"{finding.code} {finding.message}: {finding.fix}")
+        self.state.findings = [*self.state.findings, *findings]
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""
@@ -424,9 +432,14 @@ class ShotsRun(ImagingRun):
         return super().finish()
 
     def totals(self) -> dict[str, Any]:
-        """Return the points computed, and those of the grids."""
-        total = self.state.world.sum
+        """Return the points computed, and those of the grids; also of shots that other processes have computed."""
         self.signal_ended = signal_ended(self.survey, self.state.world)
+        entered = self.state.world.bcast(dict(self.state.entered))
+        return {name: n + entered.get(name, 0) for name, n in self.work_done().items()}
+
+    def work_done(self) -> dict[str, int]:
+        """Return the points that all ranks computed, and those of the grids. Collective."""
+        total = self.state.world.sum
         return {
             "point_steps": total(sum(r.point_steps for r in self.runners)),
             "grid_point_steps": total(sum(r.grid_point_steps for r in self.runners)),

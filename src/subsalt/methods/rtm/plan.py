@@ -17,7 +17,7 @@ from subsalt.errors import ConfigError, Finding
 from subsalt.job.signal.summary import signal_plan
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import prediction_of
-from subsalt.methods.rtm.grouping import Grouping, decide
+from subsalt.methods.rtm.grouping import Grouping, decide, ignored_at_once
 from subsalt.methods.rtm.job_setup import options_of
 from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.model_reading import Reading, ratio, reading_of
@@ -412,19 +412,8 @@ def _not_as_asked(job: Job, world: World) -> list[Finding]:
     """Return warnings of what the job asks for of ranks and processes, and does not get."""
     requested, at_once = job.parallel.group, job.parallel.shots_at_once
     out = []
-    if at_once not in ("auto", 1) and (world.ranks > 1 or world.gpu is not None):
-        reason = f"{_are(world.ranks)}" if world.ranks > 1 else "shots are computed on a GPU"
-        out.append(
-            Finding(
-                "W666",
-                "warning",
-                f"[parallel] shots_at_once = {at_once} has no effect, since {reason}",
-                "leave it out; ranks compute shots side by side"
-                if world.ranks > 1
-                else 'leave it out, or set device = "cpu"',
-                {"asked": at_once, "ranks": world.ranks},
-            )
-        )
+    if world.ranks > 1 or world.gpu is not None:
+        out += ignored_at_once(at_once, world.ranks)
     if requested == "auto" or requested <= world.ranks:
         return out
     return [

@@ -24,6 +24,7 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.run.engines import worker as at_worker
 from subsalt.run.engines.farm import Ended, Task, WorkerFacts
 from subsalt.run.facts import code_facts
+from subsalt.run.ledger import ATTEMPTS
 
 #: seconds without a word from a worker after which it counts as lost, and for which an answer of a scheduler is waited
 TTL, PATIENCE = 60.0, 30.0
@@ -108,14 +109,23 @@ class DaskFarm:
         self._looked = float("-inf")
         self.refused: dict[str, str] = {}
         self._token = secrets.token_hex(16)
+        # beside the attempts, which the end of the run removes: a client that is killed leaves its mark
+        self._mark = self.run / ATTEMPTS / f"shared-{self._token[:8]}.mark"
+        self._show()
+
+    def _show(self) -> None:
+        """Write the mark by which workers show that they see the run directory."""
         # on shared scratch a run is its owner's
-        self._mark = make_folder(self.run, 0o700) / f"shared-{self._token[:8]}.mark"
+        make_folder(self.run, 0o700)
+        make_folder(self._mark.parent)
         publish_text(self._mark, self._token)
 
     def close(self) -> None:
-        """Remove the mark by which workers show that they see the run directory."""
+        """Remove the mark, and its folder where no attempt is in it."""
         with suppress(OSError):
             own.unlink(self._mark)
+        with suppress(OSError):
+            self._mark.parent.rmdir()
 
     def wait_for_first(self, seconds: float) -> None:
         """Return when a worker may compute, when none is there yet, or after so many seconds.
@@ -139,6 +149,8 @@ class DaskFarm:
 
     def with_device(self, device: str) -> None:
         """Compare the numerics class of a device from now on, also of workers that were accepted before."""
+        # with --recompute the folder that it was in is elsewhere now
+        self._show()
         if device != self.device:
             self.device = device
             self._asked.clear()
