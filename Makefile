@@ -19,7 +19,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-topography prove-gathers prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-slurm prove-topography prove-gathers prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -185,8 +185,11 @@ soak-bits: build ## migrate the demo's shots on 1 to 5 ranks under load, stops a
 prove-flips: build ## flip bits in every file of a stopped run: the same image or an error, never another: [FLIPS="--count 200"]
 	OMP_NUM_THREADS=1 $(PY) tests/faults/prove_flips.py $(FLIPS)
 
-prove-workers: build ## kill and freeze workers, scheduler and client of Dask while shots are migrated; compare bytes: [WORKERS="--minutes 30"]; needs the extra dask
+prove-workers: build ## kill and freeze workers, scheduler and client of Dask while shots are migrated; compare bytes: [WORKERS="--minutes 30"], what it costs: WORKERS=--cost; needs the extra dask
 	$(PY) tests/faults/prove_workers.py $(WORKERS)
+
+prove-slurm: build ## an array of `submit` under a Slurm of this machine, one element requeued and one killed; compare bytes: needs root, slurmctld, slurmd, slurm-client, munge
+	$(PY) tests/faults/prove_slurm.py $(SLURM)
 
 memcheck: build ## small jobs of every medium under valgrind: nothing unwritten is read: MEMCHECK='"TTI 2-D"'
 	$(PY) tests/native/memcheck.py $(MEMCHECK)

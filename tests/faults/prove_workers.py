@@ -1,29 +1,30 @@
 """Do workers that die, freeze and come back, and a scheduler and a client that are killed, change a byte of an image?
 
     python tests/faults/prove_workers.py [--minutes 30] [--shots 200] [--workers 8] [--every 5] [--seed 1] [--json FILE]
+    python tests/faults/prove_workers.py --cost [--shots 4] [--workers 1] [--seconds 60] [--json FILE]
 
 Small shots are migrated by one process. Then, again and again until the time is over, the same survey is begun under
 mpiexec, stopped, and continued by a Dask scheduler with workers that are processes of this machine, one shot a task.
 Every few seconds a worker is killed (SIGKILL) or frozen (SIGSTOP), half of those frozen are woken after they count as
 lost, and another worker is started in its place. The scheduler and the client are killed once in every run. One worker
 has a clock that is ten minutes off, and one says that it is of another version: that one must get no unit. The last
-shots are computed by one process again.
+shots are computed under mpiexec again. Every other run keeps a running sum in place of partial images.
 
-Prints one JSON object: runs, kills by kind, units lost, and the files that differ, which must be none. The exit code is
-1 where bytes differ, a worker of another version computed, or kills cost more than the units in progress.
+Prints one JSON object: runs, strikes by kind, units lost, and the files that differ, which must be none. The exit code
+is 1 where bytes differ, a worker of another version computed, or strikes cost more than the tasks of their workers.
+
+With `--cost` nothing is struck: units that take at least `--seconds` each are computed, and it is said for which part
+of the time a worker had no program of a unit, and which part such a program does not compute its shot.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import random
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,271 +32,208 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "run"), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "run"), str(HERE.parent)]
 
 from small_run import MIGRATE, MODEL  # noqa: E402
+from worker_cost import measure_cost  # noqa: E402
+from worker_processes import ENVIRONMENT, WRONG, Client, Cluster, contents, done, migrate, said_by  # noqa: E402
 
 from subsalt.io.event_log import read_events  # noqa: E402
-from subsalt.run.ledger_file import peek  # noqa: E402
 
-#: seconds after which a silent worker counts as lost
-TTL = 10
-#: the client of a run: one shot a task
-CLIENT = """
-import sys
-from pathlib import Path
-from subsalt.job.base import read_job
-from subsalt.run.engines.dask import dask_at
-from subsalt.run.engines.farm import FarmUnits
-from subsalt.run.method_run import RunRequest, RunState
-from subsalt.run.migrate import migrate_on_farm
-from subsalt.errors import SubsaltError
-job, run, address = sys.argv[1:]
-try:
-    with dask_at(address, Path(run), "", lambda text: print(text, flush=True)) as farm:
-        state = RunState.of(RunRequest(Path(run)))
-        migrate_on_farm(read_job(Path(job)), state, FarmUnits(farm, state, threads=1, join=0))
-except SubsaltError as error:
-    print(f"{error.code} {error}", flush=True)
-    sys.exit(error.exit_code)
-"""
-#: workers: as they are, with a wrong clock, of another version
-WORKER = """
-import sys, time
-{change}
-from distributed.cli.dask_worker import main
-sys.argv = ["dask-worker", *sys.argv[1:]]
-main()
-"""
-CHANGES = {
-    "plain": "",
-    "clock": "real = time.time\ntime.time = lambda: real() + 600",
-    "version": "import subsalt\nsubsalt.__version__ = '0.1'",
-}
-ENVIRONMENT = os.environ | {
-    "OMP_NUM_THREADS": "1",
-    "SUBSALT_MEASURE": "off",
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{TTL} s",
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
-}
+#: parts of a run that mpiexec computes at the beginning and leaves for mpiexec at the end
+FIRST, LAST = 0.05, 0.05
+#: strikes that cost at most so many tasks: that in hand, and one that waits
+TASKS = 2
 
 
 @dataclass
-class Cluster:
-    """A scheduler and its workers, processes of this machine that can be struck.
+class Struck:
+    """One run that is carried through all that may happen.
 
     Parameters
     ----------
-    folder : Path
-        Folder of their logs and scratch.
-    count : int
-        Workers.
+    job, run : Path
+        The job file, and the run directory.
+    options : argparse.Namespace
+        Options of the proof.
+    dice : random.Random
+        Chooses whom to strike.
+    until : float
+        Time, on the monotonic clock, at which strikes end and mpiexec computes what is left.
+    running_sum : bool
+        Whether partial images are added while others are computed.
     """
 
-    folder: Path
-    count: int
-    port: int = 0
-    scheduler: subprocess.Popen[bytes] | None = None
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    #: frozen workers, and when each is woken
-    frozen: list[tuple[float, subprocess.Popen[bytes]]] = field(default_factory=list)
+    job: Path
+    run: Path
+    options: argparse.Namespace
+    dice: random.Random
+    until: float
+    running_sum: bool
+    counts: Counter[str] = field(default_factory=Counter)
+    codes: list[int] = field(default_factory=list)
 
-    @property
-    def address(self) -> str:
-        """Address of the scheduler."""
-        return f"tcp://127.0.0.1:{self.port}"
+    def __post_init__(self) -> None:
+        self.log = self.run.with_suffix(".log")
+        shots = self.options.shots
+        self.ends = {"scheduler": shots // 3, "client": shots * 2 // 3}
+        self.cluster = Cluster(self.run.parent, self.options.workers)
+        self.client = Client(self.job, self.run, self.log, self.running_sum)
 
-    def start(self) -> None:
-        """Start scheduler and workers."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        words = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port)]
-        self.scheduler = self._python(*words, "--no-dashboard")
-        kinds = ["clock", "version", *["plain"] * (self.count - 1)]
-        self.workers = [self.worker(kind) for kind in kinds]
+    def carry(self) -> dict[str, Any]:
+        """Begin, strike, and end the run; return what happened."""
+        begin, shots = time.monotonic(), self.options.shots
+        migrate(self.job, self.run, self.log, until=int(FIRST * shots))
+        self.counts["begun under mpiexec"] = done(self.run)
+        try:
+            self._strike_until(shots - int(LAST * shots))
+        finally:
+            self.cluster.end()
+            self.client.kill()
+        self.counts["left for mpiexec"] = shots - done(self.run)
+        migrate(self.job, self.run, self.log)
+        lost = sum(event["event"] == "lost" for event in read_events(self.run).known)
+        text = self.log.read_text(errors="replace")
+        return {
+            **self.counts,
+            "client codes": self.codes,
+            "units lost": lost,
+            "refused": text.count("has subsalt 0.1"),
+            "running sum": self.running_sum,
+            "seconds": round(time.monotonic() - begin, 1),
+        }
 
-    def worker(self, kind: str = "plain") -> subprocess.Popen[bytes]:
-        """Start a worker."""
-        program = WORKER.format(change=CHANGES[kind])
-        return self._python("-c", program, self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-
-    def _python(self, *words: str) -> subprocess.Popen[bytes]:
-        with (self.folder / "cluster.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, *words],
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                env=ENVIRONMENT,
-                start_new_session=True,
-            )
-
-    def strike(self, dice: random.Random) -> str:
-        """Kill or freeze a plain worker, and start another; return what was done."""
-        victim = dice.choice(self.workers[2:])
-        self.workers.remove(victim)
-        self.workers.append(self.worker())
-        if dice.random() < 0.6:
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
-            return "killed"
-        # with the program that it waits for: that goes on
-        victim.send_signal(signal.SIGSTOP)
-        woken = time.monotonic() + TTL * dice.uniform(1.5, 4)
-        self.frozen.append((woken if dice.random() < 0.5 else float("inf"), victim))
-        return "frozen"
-
-    def wake(self) -> int:
-        """Wake those whose time has come; return how many."""
-        due = [pair for pair in self.frozen if pair[0] <= time.monotonic()]
-        for pair in due:
-            self.frozen.remove(pair)
-            pair[1].send_signal(signal.SIGCONT)
-            self.workers.append(pair[1])
-        return len(due)
-
-    def end(self) -> None:
-        """Kill all that is left."""
-        processes = [
-            *self.workers,
-            *(w for _, w in self.frozen),
-            *([self.scheduler] if self.scheduler else []),
-        ]
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
-        self.workers, self.frozen, self.scheduler = [], [], None
-
-
-def subsalt(*words: object) -> list[str]:
-    """Return a command."""
-    return [sys.executable, "-m", "subsalt", *map(str, words)]
-
-
-def contents(run: Path) -> dict[str, str]:
-    """Return the hashes of image and partial images."""
-    files = [run / "image.sgy", *sorted((run / "images").iterdir())]
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
-
-
-def done(run: Path) -> int:
-    """Return the number of finished shots."""
-    return sum(row["state"] == "done" for row in peek(run))
-
-
-def part(words: list[str], run: Path, until: int, log: Path) -> None:
-    """Let a command compute until so many shots are done, then stop it."""
-    with log.open("ab") as out:
-        process = subprocess.Popen(words, stdout=out, stderr=out, env=ENVIRONMENT, start_new_session=True)
-    while process.poll() is None and done(run) < until:
-        time.sleep(0.1)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    process.wait()
-
-
-def struck(job: Path, run: Path, options: argparse.Namespace, dice: random.Random) -> dict[str, object]:
-    """Carry one run through all that may happen; return what did."""
-    counts: Counter[str] = Counter()
-    log = run.with_suffix(".log")
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    begin = [str(mpiexec), "-n", "2"] if mpiexec.exists() else []
-    part([*begin, *subsalt("migrate", job, "--run", run)], run, options.shots // 20, log)
-    counts["begun under mpiexec"] = done(run)
-    cluster = Cluster(run.parent, options.workers)
-    cluster.start()
-    ends = {"scheduler": options.shots // 3, "client": options.shots * 2 // 3}
-    client, last, codes = None, time.monotonic(), []
-    try:
-        while True:
-            if client is None:
-                with log.open("ab") as out:
-                    words = [sys.executable, "-c", CLIENT, str(job), str(run), cluster.address]
-                    client = subprocess.Popen(words, stdout=out, stderr=out, env=ENVIRONMENT)
-            code = client.poll()
-            if code is not None:
-                codes.append(code)
-                client = None
-                if code == 0:
-                    break
-                if code not in (75, -9):
-                    raise SystemExit(f"the client ended with {code}: see {log}")
-                cluster.end()
-                cluster.start()
-                continue
+    def _strike_until(self, shots: int) -> None:
+        """Strike workers, scheduler and client until so many shots are done, or the time is over; stop the client."""
+        self.cluster.start()
+        last = time.monotonic()
+        while (now := done(self.run)) < shots and time.monotonic() < self.until:
+            if not self.client.runs:
+                self._start_client()
             time.sleep(0.2)
-            counts["woken"] += cluster.wake()
-            if time.monotonic() - last >= options.every and done(run):
+            self.counts["woken"] += self.cluster.wake()
+            self.counts["workers that ended by themselves"] += self.cluster.fill()
+            if time.monotonic() - last >= self.options.every and now and self.client.runs:
                 last = time.monotonic()
-                counts[cluster.strike(dice)] += 1
-            for what, at in list(ends.items()):
-                if done(run) >= at:
-                    del ends[what]
-                    counts[f"{what} killed"] += 1
-                    (cluster.scheduler if what == "scheduler" else client).send_signal(signal.SIGKILL)  # type: ignore[union-attr]
-    finally:
-        cluster.end()
-        if client is not None:
-            client.kill()
-            client.wait()
-    log_text = log.read_text(errors="replace")
-    lost = sum(e["event"] == "lost" for e in read_events(run).known)
-    return {**counts, "client codes": codes, "units lost": lost, "refused": log_text.count("has subsalt 0.1")}
+                self.counts[self.cluster.strike(self.dice)] += 1
+            for what, at in list(self.ends.items()):
+                if now >= at and self.client.runs:
+                    del self.ends[what]
+                    self.counts[f"{what} killed"] += 1
+                    (self.cluster.scheduler if what == "scheduler" else self.client).kill()
+        self.codes += [self.client.stop()] if self.client.runs else []
+
+    def _start_client(self) -> None:
+        """Start the client again; a scheduler that was killed is started with its workers."""
+        code = self.client.code
+        if code is not None:
+            self.codes.append(code)
+            if code not in (0, 75, -signal.SIGKILL):
+                raise SystemExit(f"the client ended with {code}: {said_by(self.log)}")
+        if not self.cluster.scheduler.runs:
+            self.cluster.end()
+            self.cluster.start()
+        self.client.start(self.cluster.address)
+
+
+def make_survey(folder: Path, shots: int, model: str = MODEL, migrate_more: str = "") -> Path:
+    """Model the shots of a survey; return the job that migrates it."""
+    (folder / "model.toml").write_text(model.replace("n = 3", f"n = {shots}"))
+    job = folder / "job.toml"
+    job.write_text(MIGRATE + migrate_more)
+    words = [sys.executable, "-m", "subsalt", "model", folder / "model.toml", "--out", folder / "shots"]
+    subprocess.run([*words, "--quiet"], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    return job
+
+
+def prove(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Strike runs until the time is over; return what happened."""
+    dice, begin = random.Random(options.seed), time.monotonic()
+    job = make_survey(folder, options.shots)
+    migrate(job, folder / "whole.run", folder / "whole.log", ranks=1)
+    whole, runs, wrong = contents(folder / "whole.run"), [], []
+    until = begin + 60 * options.minutes
+    while not runs or time.monotonic() < until:
+        run = folder / f"struck_{len(runs)}.run"
+        # the first without: all files of the run are compared
+        facts = Struck(job, run, options, dice, until, running_sum=len(runs) % 2 == 1).carry()
+        now = contents(run)
+        compared = [name for name in whole if name in now or not facts["running sum"]]
+        differ = [name for name in compared if now.get(name) != whole[name]]
+        strikes = sum(
+            int(facts.get(kind, 0)) for kind in ("killed", "frozen", "workers that ended by themselves")
+        )
+        facts |= {
+            "files compared": len(compared),
+            "differing files": differ,
+            "most units lost": TASKS * strikes,
+        }
+        computed_by_wrong = (folder / WRONG).exists()
+        if (
+            differ
+            or facts["units lost"] > facts["most units lost"]
+            or not facts["refused"]
+            or computed_by_wrong
+        ):
+            wrong.append(run.name)
+            sys.stderr.write(f"{run.name}: {said_by(run.with_suffix('.log'))}\n")
+        runs.append(facts)
+        print(f"{run.name}: {json.dumps(facts)}", file=sys.stderr, flush=True)
+    return {
+        "seconds": round(time.monotonic() - begin, 1),
+        "shots": options.shots,
+        "workers": options.workers,
+        "seconds between strikes": options.every,
+        "strikes": {
+            kind: sum(int(facts.get(kind, 0)) for facts in runs)
+            for kind in ("killed", "frozen", "woken", "scheduler killed", "client killed")
+        },
+        "units lost": sum(facts["units lost"] for facts in runs),
+        "differing files": sum(len(facts["differing files"]) for facts in runs),
+        "a worker of another version computed": (folder / WRONG).exists(),
+        "wrong": wrong,
+        "runs": runs,
+    }
 
 
 def main() -> int:
-    """Strike runs until the time is over."""
+    """Strike runs until the time is over, or measure what the engine costs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--shots", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--every", type=float, default=5.0)
+    parser.add_argument("--shots", type=int, help="200; with --cost 4")
+    parser.add_argument("--workers", type=int, help="8; with --cost 1")
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between strikes")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--cost", action="store_true", help="measure what the engine costs; nothing is struck"
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="of a unit, with --cost")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    dice, begin = random.Random(options.seed), time.monotonic()
+    options.shots = options.shots or (4 if options.cost else 200)
+    options.workers = options.workers or (1 if options.cost else 8)
     with tempfile.TemporaryDirectory(prefix="subsalt-workers-") as place:
         folder = Path(place)
-        (folder / "model.toml").write_text(MODEL.replace("n = 3", f"n = {options.shots}"))
-        job = folder / "job.toml"
-        job.write_text(MIGRATE)
-        for words in (
-            subsalt("model", folder / "model.toml", "--out", folder / "shots"),
-            subsalt("migrate", job, "--run", folder / "whole.run", "--quiet"),
-        ):
-            subprocess.run(words, check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-        whole, runs, wrong = contents(folder / "whole.run"), [], []
-        while not runs or time.monotonic() - begin < 60 * options.minutes:
-            run = folder / f"struck_{len(runs)}.run"
-            facts = struck(job, run, options, dice)
-            now = contents(run)
-            differ = [name for name in whole if now.get(name) != whole[name]]
-            strikes = sum(int(facts.get(k, 0)) for k in ("killed", "frozen"))  # type: ignore[call-overload]
-            # a worker has one task and one that waits; the scheduler and the client take all of them
-            most = 2 * strikes + 2 * options.workers * 2
-            if differ or int(facts["units lost"]) > most or not facts["refused"]:  # type: ignore[call-overload]
-                wrong.append(run.name)
-            runs.append(facts | {"differing files": differ, "most units lost": most})
-            print(f"{run.name}: {json.dumps(runs[-1])}", file=sys.stderr, flush=True)
-            shutil.rmtree(run)
-        result = {
-            "seconds": round(time.monotonic() - begin, 1),
-            "shots": options.shots,
-            "workers": options.workers,
-            "runs": runs,
-            "differing files": sum(len(r["differing files"]) for r in runs),  # type: ignore[arg-type, misc]
-            "wrong": wrong,
-        }
+        result = measure_cost(folder, options, make_survey) if options.cost else prove(folder, options)
+    result |= {"processor": processor(), "date": time.strftime("%Y-%m-%d", time.gmtime())}
     text = json.dumps(result, indent=1)
     print(text)
     if options.json:
         options.json.write_text(text + "\n")
-    return 1 if wrong else 0
+    return 1 if result["wrong"] else 0
+
+
+def processor() -> str:
+    """Return the processor and the cores that this program may use."""
+    from subsalt.host import machine_facts
+
+    facts = machine_facts()
+    return f"{facts.get('cpu', 'unknown')}, {len(os.sched_getaffinity(0))} cores"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())

@@ -73,7 +73,11 @@ def test_attempts_have_equal_bytes_and_the_owner_makes_the_image_of_them(
     # nothing is entered by those who compute
     assert [row["state"] for row in peek(run)] == ["planned"] * 3
     done = migrate_job(read_job(job), run)
-    assert (done.point_steps, done.sha256, digest(run)) == (whole.point_steps, whole.sha256, digest(whole.run_dir))
+    assert (done.point_steps, done.sha256, digest(run)) == (
+        whole.point_steps,
+        whole.sha256,
+        digest(whole.run_dir),
+    )
     assert not (run / "attempts").exists()
     log = read_events(run).known
     assert [e["shots"] for e in log if e["event"] == "adopted"] == [[1, 2, 3]]
@@ -218,7 +222,9 @@ def test_the_command_prints_a_line_and_ends_with_its_code(
 def test_ranks_that_share_a_unit(line: tuple[Path, RunResult], tmp_path: Path) -> None:
     job, whole = line
     several = tmp_path / "several.toml"
-    several.write_text(job.read_text().replace("shots/", f"{job.parent}/shots/") + "[parallel]\nshots_at_once = 2\n")
+    several.write_text(
+        job.read_text().replace("shots/", f"{job.parent}/shots/") + "[parallel]\nshots_at_once = 2\n"
+    )
     prepare(several, tmp_path / "ranks.run")
     done = launch(2, ["subsalt", "unit", tmp_path / "ranks.run", "--place", "0"])
     assert done.rc == 0, done

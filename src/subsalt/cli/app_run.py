@@ -53,12 +53,14 @@ def migrate(
     The same command continues a run that was stopped.
     """
     printer = restart.out()
-    engine.check()
+    engine.check(prepare)
+    if prepare:
+        engine.refuse("--prepare")
     with ranks.on_all_ranks(job, printer, start.shots) as read:
         run = start.run or read.default_run_dir
         if prepare:
-            engine.refuse("--prepare")
-            prepare_here(read, run, printer, restart, parallel, recompute=start.recompute)
+            options = {"recompute": start.recompute, "running_sum": engine.running_sum}
+            prepare_here(read, run, printer, restart, parallel, **options)
         else:
             migrate_here(read, run, printer, restart, parallel, recompute=start.recompute, engine=engine)
 

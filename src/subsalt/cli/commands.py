@@ -130,12 +130,14 @@ def prepare_here(
     parallel: ParallelOptions,
     *,
     recompute: bool = False,
+    running_sum: bool = False,
 ) -> None:
     """Begin the run of a job without computing anything, and show its units that are left."""
     from subsalt.methods import method_of
     from subsalt.run.migrate import prepare_checked
 
     job, state = _checked(job, run, out, restart, parallel, recompute)
+    state.request = replace(state.request, running_sum=running_sum)
     left = prepare_checked(job, state)
     word = method_of(job.method).unit
     out.row("prepared", f"{run}: {len(left)} {word}s to compute")

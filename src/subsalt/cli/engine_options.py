@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,15 +61,28 @@ class EngineOptions:
             rich_help_panel=PANEL,
         ),
     ] = None
+    running_sum: Annotated[
+        bool,
+        typer.Option(
+            "--running-sum",
+            help="Add partial images while others are computed, and remove them: a large survey leaves no file for "
+            "each shot. With --engine, and with --prepare of an array.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False
 
     def refuse(self, option: str) -> None:
         """Refuse an engine beside an option that uses none."""
         if self.engine is not None:
             raise usage(f"{option} computes nothing, --engine does", "leave one of them out")
-        self.check()
 
-    def check(self) -> None:
+    def check(self, prepare: bool = False) -> None:
         """Refuse options that do not belong together, before anything is read."""
+        if self.running_sum and self.engine is None and not prepare:
+            raise usage(
+                "--running-sum belongs to --engine and --prepare",
+                "leave it out: what computes the shots itself adds them at the end",
+            )
         if self.engine is EngineName.DASK and self.scheduler is None:
             raise usage("--engine dask needs --scheduler", "give its address, such as tls://head:8786")
         wanted = {"--scheduler": EngineName.DASK, "--workers": EngineName.DASK_LOCAL}
@@ -117,6 +130,7 @@ class EngineOptions:
         with farm as workers:
 
             def migrate(job: BaseJob, state: RunState) -> Any:
+                state.request = replace(state.request, running_sum=self.running_sum)
                 threads = job.parallel.threads
                 units = FarmUnits(workers, state, None if threads == "auto" else int(threads))
                 return migrate_on_farm(job, state, units)

@@ -151,6 +151,8 @@ class Engine(Generic[Result]):
             left: list[int] = []
             for _ in rounds.to_do():
                 left = [unit.id for unit in self._units_left()[1]]
+                while state.world.size == 1 and self.run.between_units():
+                    pass
                 if left or not self.run.several_rounds:
                     break
                 rounds.close(self.run.close_round())
@@ -188,6 +190,7 @@ class Engine(Generic[Result]):
         with run.work(stack, self._groups, crash) as process, self._threads_of_a_unit(at_once):
             self._meter = self._meter or Meter(state)
             books = record.books(len(units), len(left))
+            books.between = run.between_units
             self._compute(self._groups, process, left, len(units), books, at_once)
 
     @contextmanager

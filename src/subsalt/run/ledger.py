@@ -283,6 +283,11 @@ class Ledger:
         """Return the checksum of the partial result of every finished unit."""
         return dict(self._units("id, sha256", "state = 'done' ORDER BY place"))
 
+    def hash_of(self, unit: int) -> str | None:
+        """Return the checksum of the partial result of one unit; None when it is not finished."""
+        rows = self._units("sha256", "id = ? AND state = 'done'", (unit,))
+        return str(rows[0][0]) if rows else None
+
     def partials(self) -> dict[int, str]:
         """Return the checksum of every partial result, also of units that are planned again."""
         return dict(self._units("id, sha256", "sha256 IS NOT NULL ORDER BY place"))

@@ -57,10 +57,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Options of a run; fields as the parameters of `migrate_job`, and `stored`.
+    """Options of a run; fields as the parameters of `migrate_job`, `stored` and `running_sum`.
 
-    `stored` is the job that the run directory keeps for later starts, where it is another than the one that this start
-    computes: with the threads and ranks of the job file.
+    `running_sum` asks that partial results are added while others are computed, and removed. `stored` is the job that
+    the run directory keeps for later starts, where it is another than the one that this start computes: with the
+    threads and ranks of the job file.
     """
 
     run_dir: Path
@@ -70,6 +71,7 @@ class RunRequest:
     say: Callable[[str], None] = lambda text: None
     recompute: bool = False
     stored: BaseJob | None = None
+    running_sum: bool = False
 
 
 @dataclass
@@ -225,6 +227,17 @@ class MethodRun(ABC):
     def only_here(self) -> ConfigError | None:
         """Return why units cannot be computed by processes that do not own the run directory; None when they can."""
         return None
+
+    def without_running_sum(self) -> str:
+        """Return why partial results cannot be added while units are computed, in words; empty when they can."""
+        return f"the partial results of {self.unit}s are not added to each other"
+
+    def between_units(self) -> bool:
+        """Use the time between two looks at workers; return whether more is to be done at once.
+
+        Called on the owner of the run, a process alone that computes no unit itself.
+        """
+        return False
 
     def units_ahead(self) -> int:
         """Return the number of units in rounds after the current one, as far as it is known."""

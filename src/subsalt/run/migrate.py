@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.errors import raise_on_errors
+from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods import method_of
 from subsalt.run.engine import Engine
@@ -92,10 +92,30 @@ def migrate_on_farm(job: BaseJob, state: RunState, units: FarmUnits) -> RunResul
     """Migrate a job whose checks have passed, its units computed by the workers of an engine."""
     run: ImagingRun = method_of(job.method).open_run(job, state)
     state.world.agree(run.only_here())
+    _refuse_running_sum(run)
     return Engine(run, RunDirectory(run), units).carry()
 
 
 def prepare_checked(job: BaseJob, state: RunState) -> list[int]:
     """Begin the run of a job whose checks have passed, and return its units that are left, uncomputed. Collective."""
     run: ImagingRun = method_of(job.method).open_run(job, state)
+    _refuse_running_sum(run)
     return Engine(run, RunDirectory(run)).plan()
+
+
+def _refuse_running_sum(run: ImagingRun) -> None:
+    """Refuse to add partial results while units are computed where a method or a job needs them one by one. Collective.
+
+    Raises
+    ------
+    ConfigError
+        E881.
+    """
+    why = run.without_running_sum() if run.state.request.running_sum else ""
+    if why:
+        error = ConfigError(
+            f"--running-sum: {why}",
+            "leave --running-sum out: the partial results are added at the end",
+            code="E881",
+        )
+        run.state.world.agree(error)

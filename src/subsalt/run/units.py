@@ -63,6 +63,8 @@ class Bookkeeping:
         The current round; None where a run has only one.
     earlier, ahead : int
         Units of the rounds before, and of those after, as far as they are known.
+    between : callable
+        Called between two looks at workers, by a process that computes no unit itself.
     """
 
     clock: Phases
@@ -73,6 +75,7 @@ class Bookkeeping:
     round: int | None = None
     earlier: int = 0
     ahead: int = 0
+    between: Callable[[], object] = lambda: None
 
     def queue(self, left: Sequence[HasId], groups: int, total: int) -> UnitQueue:
         """Return the queue of the units left of `total` in the round; on rank 0 it writes into the ledger."""

@@ -325,14 +325,18 @@ def decide(
     return refused(decision, needs)
 
 
-def ignored_at_once(asked: GroupSize, ranks: int) -> list[Finding]:
-    """Return the warning of `[parallel] shots_at_once` where each of `ranks` ranks, or a GPU, computes one at a time."""
-    if asked in ("auto", 1):
+def ignored_at_once(wanted: GroupSize, ranks: int) -> list[Finding]:
+    """Return the warning of `[parallel] shots_at_once` where each of some ranks, or a GPU, computes one at a time."""
+    if wanted in ("auto", 1):
         return []
     reason = f"there are {ranks} ranks" if ranks > 1 else "shots are computed on a GPU"
-    cure = "leave it out; ranks compute shots side by side" if ranks > 1 else 'leave it out, or set device = "cpu"'
-    text = f"[parallel] shots_at_once = {asked} has no effect, since {reason}"
-    return [Finding("W666", "warning", text, cure, {"asked": asked, "ranks": ranks})]
+    cure = (
+        "leave it out; ranks compute shots side by side"
+        if ranks > 1
+        else 'leave it out, or set device = "cpu"'
+    )
+    text = f"[parallel] shots_at_once = {wanted} has no effect, since {reason}"
+    return [Finding("W666", "warning", text, cure, {"asked": wanted, "ranks": ranks})]
 
 
 def pace(threads: int) -> float:

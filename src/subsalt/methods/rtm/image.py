@@ -18,6 +18,7 @@ from subsalt.errors import ConfigError, CorruptionError, DataError, SubsaltError
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION, GatherPlanes, ImageSum, LagSum, light_of
 from subsalt.methods.rtm.partial_image import open_partial, read_partial
+from subsalt.methods.rtm.running_sum import KEY, Summed
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import KEPT, LOOKED_AT, Contents, not_finite
@@ -210,10 +211,17 @@ def sum_image(
     total = ImageSum(setup, share(setup.image_grid.shape3[0], world))
     gathers = None if setup.lags is None else LagSum(setup, total)
     wanted = None if gathers is None else gathers.part
-    order = [s.id for s in survey.shots if s.id in hashes]
+    summed = Summed.of(world.bcast(ledger.get(KEY) if ledger else None))
+    order = [s.id for s in survey.shots if s.id in hashes][len(summed.shots) :]
     lights = _lights(images, order, hashes, world) if total.by_shot else {}
     damaged: list[int] = []
     failure: Exception | None = None
+    try:
+        if summed.shots:
+            total.take_up(summed.read(images, *total.summed))
+    except CorruptionError as error:
+        # the next start finds it too, and plans its shots again
+        order, failure = [], error
     for shot in order:
         try:
             part = read_partial(images, shot, hashes[shot], *total.summed, wanted)

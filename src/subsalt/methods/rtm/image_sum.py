@@ -124,6 +124,12 @@ class ImageSum:
             total = self.fields[name][x.start - lo : x.stop - lo, y, z]
             each(partial(_add, total, a), cuts(len(total), total.size))
 
+    def take_up(self, sums: Mapping[str, NDArray[np.float64]]) -> None:
+        """Begin with the sums over the first shots of the survey, on all planes `summed`; shots are added to them."""
+        for name, a in sums.items():
+            if name in self.fields:
+                self.fields[name][...] = a
+
     def of_shot(
         self, sums: Mapping[str, NDArray], box: Box, illumination: tuple[float, int]
     ) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ Beside it: the prediction that a run begins with, seconds by phase of what is le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -39,6 +39,14 @@ from subsalt.methods.rtm.partial_image import write_partial
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.run_schemes import RunSchemes
+from subsalt.methods.rtm.running_sum import (
+    KEY,
+    RunningSum,
+    Summed,
+    out_of_order,
+    take_up,
+    without_running_sum,
+)
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scheme_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.scratch import disks_of
@@ -278,6 +286,9 @@ class ShotsRun(ImagingRun):
     state : RunState
     """
 
+    #: adds partial images while others are computed, where that was asked for and this process is alone
+    running: RunningSum | None = None
+
     def load(self) -> None:
         """Read the model, or open its files, and the headers of the survey."""
         self.model, self.survey = model_and_survey(self.job, self.state.clock, self.state.world)
@@ -306,11 +317,46 @@ class ShotsRun(ImagingRun):
 
     def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
         """Return the frame of the partial images, and what a change of the imaging condition lacks."""
+        if text := out_of_order(Summed.of(ledger.get(KEY)), [s.id for s in self.survey.shots]):
+            raise ConfigError(
+                f"{self.state.folder}: {text}; partial images in that sum cannot be taken out again (--running-sum)",
+                "keep the shots that the run began with, and add others behind them; or choose another directory with "
+                "--run, or move the old result away with --recompute",
+                code="E810",
+            )
         lacking = partial(unserved, self.setup, self.state.folder, ledger)
         return {"place": self.survey.frame, "unserved": lacking}
 
     def units(self) -> Sequence[Shot]:
-        """Return the shots; those that partial images or kept wavefields serve are not propagated."""
+        """Return the shots; those that partial images, their sum or kept wavefields serve are not propagated."""
+        state, summed = self.state, Summed()
+        with state.world.together():
+            if state.ledger is not None:
+                if state.request.running_sum and state.ledger.get(KEY) is None:
+                    state.ledger.set(KEY, summed.setting)
+                summed = take_up(state)
+        shots = self._enter_shots(state.world.bcast(summed.shots))
+        if state.world.size == 1 and state.ledger is not None and state.ledger.get(KEY) is not None:
+            self.running = RunningSum(self.setup, state, [s.id for s in shots])
+        return shots
+
+    def planned_units(self) -> Sequence[Shot]:
+        """Return the shots, for a process that computes some of them and leaves the run directory as it is."""
+        return self._enter_shots(())
+
+    def without_running_sum(self) -> str:
+        """Return why the images of shots cannot be added while others are computed."""
+        return without_running_sum(self.job.imaging_options)
+
+    def between_units(self) -> bool:
+        """Add partial images to the running sum, where the run has one."""
+        if self.running is None:
+            return False
+        with self.state.clock("image sum"):
+            return self.running.advance()
+
+    def _enter_shots(self, summed: Collection[int]) -> Sequence[Shot]:
+        """Return the shots, entered into the ledger; those whose sums are there count as done."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
         self.signal = signal_facts(
             self.survey, state.world, state.clock, state.stored_marks(), state.request.say
@@ -318,10 +364,10 @@ class ShotsRun(ImagingRun):
         if ledger is not None:
             ledger.plan([s.id for s in shots])
         hashes = state.hashes()
-        self.reuse = Reuse.of_run(self.setup, state.folder, ledger, state.world)
-        done = {shot for shot in hashes if not self.reuse.missing(shot)}
+        self.reuse = Reuse.of_run(self.setup, state.folder, ledger, state.world, summed)
+        done = {shot for shot in hashes if shot in summed or not self.reuse.missing(shot)}
         if ledger is not None:
-            ledger.keep(set(self.reuse.names))
+            ledger.keep({*self.reuse.names, *summed})
             ledger.requeue(set(self.reuse.names) - done)
         if text := self.reuse.said([s.id for s in shots], done):
             state.request.say(text)
@@ -419,6 +465,8 @@ class ShotsRun(ImagingRun):
     def assemble(self) -> Written:
         """Sum the partial images, and write image, illumination and pictures."""
         state = self.state
+        # its arrays go before those of the whole image are made
+        self.running = None
         with state.clock("image sum"):
             planes = sum_image(self.setup, self.survey, state.ledger, state.images, state.world)
         outputs = RunOutputs(self.job, self.setup, self.survey, state.folder, state.run_id, state.world)

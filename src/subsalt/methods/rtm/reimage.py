@@ -358,6 +358,13 @@ def id_of(run_id: str, wish: Wish, region: Box | None = None, lossy: str = "none
 
 def _check_source(run: SourceRun, wish: Wish, setup: MigrationSetup, numerics: dict[str, object]) -> None:
     """Refuse what a run cannot serve at all."""
+    if run.summed:
+        raise ConfigError(
+            f"{run.folder} keeps the sum of its first {run.summed} shots, not their partial images (--running-sum)",
+            "change [imaging] in the job and start `subsalt migrate` in the same run directory: filter, mute and "
+            "normalisation act on the sum",
+            code="E861",
+        )
     if str(numerics["class"]) != run.numerics:
         raise ConfigError(
             f"{run.folder} was computed with the numerics {run.numerics}, here are {numerics['class']}: the sums would "

@@ -8,7 +8,7 @@ field runs backward in time. The same additions in the same order give the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
 from subsalt.methods.rtm.engine import ShotImage, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.partial_image import intact, names_of, open_partial, read_lags
+from subsalt.methods.rtm.running_sum import KEY, Summed, serves
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
 from subsalt.parallel.comm import Comm
@@ -203,15 +204,26 @@ class Reuse:
             self.wanted = (*self.wanted, self.setup.lags.name)
 
     @classmethod
-    def of_run(cls, setup: MigrationSetup, run: Path, ledger: Ledger | None, everybody: Comm) -> Reuse:
+    def of_run(
+        cls,
+        setup: MigrationSetup,
+        run: Path,
+        ledger: Ledger | None,
+        everybody: Comm,
+        summed: Collection[int] = (),
+    ) -> Reuse:
         """Return what an open run offers itself; every rank looks at some partial images. Collective.
 
         Parameters
         ----------
         ledger : Ledger or None
             On rank 0.
+        summed : collection of int
+            Shots that are in a running sum: they have no partial images any more.
         """
         partials = dict(everybody.bcast(list(ledger.partials().items()) if ledger else None))
+        for shot in summed:
+            partials.pop(shot, None)
         stored = everybody.bcast([vars(w) for w in ledger.wavefields()] if ledger else None)
         names = intact(run / "images", partials, everybody)
         return cls(setup, run, partials, names, by_shot(Wavefield.of(w["shot"], w) for w in stored))
@@ -312,6 +324,12 @@ def _shots(n: int) -> str:
 
 def unserved(setup: MigrationSetup, run: Path, ledger: Ledger) -> str:
     """Return what a changed condition lacks for finished shots, in words; empty when what is kept serves them all."""
+    summed = Summed.of(ledger.get(KEY))
+    if summed.shots and not serves(setup, summed):
+        return (
+            f"of its first {len(summed.shots)} shots the run keeps the sum of {' and '.join(summed.names)} alone "
+            "(--running-sum): they would have to be propagated again"
+        )
     names = {}
     for shot, sha in ledger.partials().items():
         with suppress(CorruptionError), open_partial(run / "images", shot, sha) as file:

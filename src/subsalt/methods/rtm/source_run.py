@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, DeviceError, MissingInputError
+from subsalt.methods.rtm.running_sum import KEY, Summed
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger_file import Wavefield, read_rows, read_wavefields
 from subsalt.run.settings import NAME, is_sound, read_only
@@ -38,6 +39,8 @@ class SourceRun:
         State of every shot.
     wavefields : list of Wavefield
         Kept wavefields.
+    summed : int
+        Shots of which it keeps the sum alone.
     """
 
     folder: Path
@@ -47,6 +50,7 @@ class SourceRun:
     inputs: list[dict[str, Any]]
     rows: list[dict[str, Any]]
     wavefields: list[Wavefield]
+    summed: int = 0
 
     @classmethod
     def open(cls, folder: Path) -> SourceRun:
@@ -74,7 +78,8 @@ class SourceRun:
                 raise ValueError("its settings do not have their checksum")
             numerics = json.loads(meta["key"])["numerics"]
             inputs = json.loads(meta["inputs"])
-            return cls(folder, job, meta["run_id"], str(numerics), inputs, rows, wavefields)
+            summed = len(Summed.of(meta.get(KEY)).shots)
+            return cls(folder, job, meta["run_id"], str(numerics), inputs, rows, wavefields, summed)
         except (FileNotFoundError, KeyError):
             raise MissingInputError(
                 f"{folder} holds no run: {NAME} is not in it, or says nothing of one",

@@ -186,6 +186,7 @@ class FarmUnits:
                     return
                 for end in self.farm.ended(LOOK):
                     self._end(end, queue, identity)
+                books.between()
                 if books.progress is not None:
                     what = f"{len(workers)} workers" if workers else "waiting for workers"
                     books.progress(min(of_all, before + queue.finished), of_all, what)
