@@ -73,8 +73,8 @@ def test_workers_that_differ_are_refused_by_name(tmp_path: Path, monkeypatch: py
     said: list[str] = []
     with dask.dask_here(1, tmp_path / "run", "", said.append) as farm:
         assert len(farm.workers()) == 1
-        farm._mark.unlink()
         farm.with_device("cpu")
+        farm._mark.unlink()
         monkeypatch.setattr(dask, "LOOK", 0.0)
         with pytest.raises(ParallelError, match="does not see"):
             farm.wait_for_first(60)
@@ -103,7 +103,9 @@ def test_a_unit_is_a_group_of_ranks_in_its_worker(job: Path, whole: RunResult, t
     with dask.dask_here(1, run, launcher, print) as farm:
         state = RunState.of(RunRequest(run))
         done = migrate_on_farm(read_job(job), state, FarmUnits(farm, state, threads=1, join=0))
-    assert (done.sha256, done.point_steps) == (whole.sha256, whole.point_steps)
+    assert done.sha256 == whole.sha256
+    # slabs leave out less of what waves have not reached yet
+    assert whole.point_steps <= done.point_steps <= whole.grid_point_steps
     # both ranks are of one program: the first speaks for it
     said = [(tmp_path / rank).read_text().splitlines() for rank in "01"]
     assert ([json.loads(line)["unit"] for line in said[0]], said[1]) == ([1, 2, 3], [])
