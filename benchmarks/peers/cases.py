@@ -1,10 +1,10 @@
 """The names of the questions put to peers, and what each one means.
 
 ``iso-256 iso-400 vti-256 vti-400 vti-founding tti-256`` time the steps of one wavefield with equal layers,
-``solution-iso solution-vti`` with the layers each side needs, ``iso2d-2000`` in 2-D; ``rtm2d rtm3d`` migrate a
-shot, ``kirchhoff`` sums traces along diffraction times, ``gpu-iso-512 gpu-vti-512`` time the steps in 3-D against a
-peer that has GPUs, interiors equal (``--device cuda``). Any name may end in ``:k``, which divides every axis by k, for
-a trial.
+``solution-iso solution-vti solution-tti`` with the layers each side needs, ``iso2d-2000`` in 2-D; ``rtm2d rtm3d``
+migrate a shot, ``kirchhoff`` sums traces along diffraction times, ``gpu-iso-512 gpu-vti-512`` time the steps in 3-D
+against a peer that has GPUs, interiors equal (``--device cuda``). Any name may end in ``:k``, which divides every axis
+by k, for a trial.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from dataclasses import dataclass
 DAMPING_CELLS = 40
 #: cells of our default layer
 PML_CELLS = 12
+#: cells between it and the first whose tilt is that of the model: half the stencil of order 8, upright, and the taper
+TILT_TAPER = 4 + 10
 
 FOUNDING = (125, 1151, 1231)
 MEDIA = {"iso": "isotropic", "vti": "vti", "tti": "tti"}
 EXAMPLES = (
-    "iso-256, vti-256, vti-founding, tti-256, solution-iso, iso2d-2000, rtm2d, rtm3d, kirchhoff, gpu-vti-512"
+    "iso-256, vti-256, tti-256, solution-iso, solution-tti, iso2d-2000, rtm2d, rtm3d, kirchhoff, gpu-vti-512"
 )
 #: image points along x, y and depth of a Kirchhoff migration, and its traces
 KIRCHHOFF = (12, 40, 500), 2000
@@ -80,7 +82,7 @@ def parse(name: str) -> Case:
     whole, _, divisor = name.partition(":")
     k = int(divisor) if divisor.isdigit() and int(divisor) else 1
     match = re.fullmatch(
-        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|gpu-(iso|vti)-(\d+)",
+        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti|tti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|gpu-(iso|vti)-(\d+)",
         whole,
     )
     if not match or (divisor and not divisor.isdigit()):

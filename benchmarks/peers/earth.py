@@ -68,8 +68,9 @@ def thomsen(case: Case, pad: int) -> tuple[np.ndarray, np.ndarray]:
 def tilt(case: Case, pad: int) -> tuple[np.ndarray, np.ndarray]:
     """Return theta and phi, radians: up to 50 degrees of tilt, all azimuths in front of x = 1/2.
 
-    The tilt is zero in the layer and returns to its value over 24 cells: our propagator tapers it so before a layer,
-    and does nothing where it finds it tapered.
+    With equal layers the tilt is zero in the layer and returns to its value over 24 cells: our propagator tapers it so
+    before a layer, and does nothing where it finds it tapered. With equal interiors it has its value everywhere, and
+    each side does in its layer what it needs.
     """
     flat, ramp = 10.0, 14.0
 
@@ -80,7 +81,9 @@ def tilt(case: Case, pad: int) -> tuple[np.ndarray, np.ndarray]:
 
     def theta(x: float, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         nx, ny, nz = case.interior
-        weight = inwards(np.float64(x), nx) * inwards(y, ny) * inwards(z, nz)
+        weight = 1.0
+        if case.kind == "steps":
+            weight = inwards(np.float64(x), nx) * inwards(y, ny) * inwards(z, nz)
         return weight * np.radians(35 + 15 * np.sin(2 * np.pi * y) * np.cos(2 * np.pi * z))
 
     def phi(x: float, y: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 ``subsalt_worker.py CASE VARIANT``. The variant begins with the absorbing layer: ``damping`` (what the peer has),
 ``pml`` (our default of 12 cells, with as many points in all as the peer's grid) or ``pml-interior`` (12 cells around
-the peer's interior). ``+u16`` or ``+f32`` chooses how the model is stored, ``@reference`` runs the NumPy kernels.
+the peer's interior; in tilted media also the cells in which the tilt is tapered). ``+u16`` or ``+f32`` chooses how the
+model is stored, ``@reference`` runs the NumPy kernels.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import earth
 import numpy as np
-from cases import PML_CELLS, Case, parse
+from cases import PML_CELLS, TILT_TAPER, Case, parse
 from protocol import save_fields, serve
 
 import subsalt
@@ -44,7 +45,9 @@ class SubsaltSolver:
         layer, _, storage = rest.partition("+")
         boundary, _, interior = layer.partition("-")
         width = case.layer if boundary == "damping" else PML_CELLS
-        pad = 0 if boundary == "damping" or interior else case.layer - width
+        pad = 0 if boundary == "damping" else case.layer - width
+        if interior:
+            pad = TILT_TAPER if case.medium == "tti" else 0
         chosen: dict[str, Any] = {"model_storage": storage} if storage else {}
         options = PropagationOptions(
             stencil="taylor",

@@ -2,12 +2,17 @@
 
 import importlib
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from subsalt.earth import tilt
+from subsalt.propagation import tapers
+from subsalt.propagation.options import PropagationOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,8 +44,8 @@ def peers():
 
 
 def test_every_case_of_the_makefile_has_sides(peers):
-    names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d solution-iso solution-vti"
-    for name in [*names.split(), "kirchhoff"]:
+    names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d kirchhoff"
+    for name in [*names.split(), "solution-iso", "solution-vti", "solution-tti"]:
         case = peers["cases"].parse(name)
         sides = peers["sides"].sides_of(case)
         makers = [side.peer for side in sides.values()]
@@ -56,6 +61,18 @@ def test_shapes_are_those_that_the_question_asks(peers):
     assert parse("solution-iso").interior == (256, 256, 256)
     assert parse("solution-iso").shape == (336, 336, 336)
     assert parse("iso-256:4").shape == (64, 64, 64)
+
+
+def test_a_tilted_interior_has_its_whole_tilt_and_no_cell_more(peers):
+    pml, apart = peers["cases"].PML_CELLS, peers["cases"].TILT_TAPER
+    quiet = tapers.upright_cells(PropagationOptions(layer=pml), (pml,) * 6)
+    first, n = pml + apart, 32
+    for factor in tilt.taper((n + 2 * first,) * 3, quiet):
+        values = factor.ravel()
+        assert (values[first : first + n] == 1).all()
+        assert max(values[first - 1], values[first + n]) < 1
+    theta, _ = peers["earth"].tilt(peers["cases"].parse("solution-tti:8"), 0)
+    assert theta.min() > math.radians(19)  # 35 degrees less 15, to the faces
 
 
 @pytest.mark.parametrize("name", ["iso", "iso-16", "abc-256", "rtm4d", "iso-256:x", "iso-256:16", "vti-"])
