@@ -13,7 +13,7 @@ from kernel_problems import make_problem
 from subsalt.errors import ConfigError
 from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import cpu, tuning
-from subsalt.kernels.tuning import CANDIDATES, ROUNDS, Tuner
+from subsalt.kernels.tuning import CANDIDATES, FINALISTS, ROUNDS, Tuner
 from subsalt.parallel.comm import single
 from subsalt.propagation import devices
 
@@ -28,6 +28,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
     monkeypatch.setattr(tuning, "SMALLEST", {2: 1, 3: 1})
     monkeypatch.setattr(tuning, "_memory", TileCache())
+    monkeypatch.setattr(tuning, "_trusted", set())
     return tmp_path / "cache" / "subsalt" / "tiles.json"
 
 
@@ -48,13 +49,55 @@ def tune(t: Tuner, fastest: tuning.Cut) -> int:
 
 def test_the_fastest_trial_wins_and_is_remembered(own_cache: Path) -> None:
     first = tuner()
-    assert tune(first, (48, 6, 1)) == ROUNDS * len(CANDIDATES[3])
+    assert tune(first, (48, 6, 1)) == ROUNDS * (len(CANDIDATES[3]) + FINALISTS)
     assert first.trial(10) == ((48, 6, 1), 10)
     again = tuner()
     assert again.settled
     assert again.trial(7) == ((48, 6, 1), 7)
     assert list(json.loads(own_cache.read_text())["cuts"].values()) == [[48, 6, 1]]
     assert [p.name for p in own_cache.parent.iterdir()] == ["tiles.json"]
+
+
+def timed(t: Tuner, seconds: dict[tuning.Cut, float]) -> dict[tuning.Cut, int]:
+    """Let every step take what is said of its cut, else 1 s, until the cut is settled; return the trials of each."""
+    trials: dict[tuning.Cut, int] = {}
+    while not t.settled:
+        cut, steps = t.trial(10**6)
+        trials[cut] = trials.get(cut, 0) + 1
+        t.took(cut, steps, steps * seconds.get(cut, 1.0))
+    return trials
+
+
+def test_the_finalists_are_tried_once_more() -> None:
+    seconds = {(32, 4, 1): 0.7, (64, 1, 1): 0.8, (16, 4, 2): 0.9}
+    t = tuner()
+    trials = timed(t, seconds)
+    assert t.best == (32, 4, 1)
+    assert {cut for cut, n in trials.items() if n == 2 * ROUNDS} == set(seconds)
+    assert sum(trials.values()) == ROUNDS * (len(CANDIDATES[3]) + FINALISTS)
+
+
+def test_the_next_process_trusts_a_cut_that_holds(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed(tuner(), {(96, 4, 1): 0.5})
+    for slower in (0.5, 1.09):  # than another by less than what counts as disturbed
+        monkeypatch.setattr(tuning, "_trusted", set())
+        t = tuner()
+        assert t.best == (96, 4, 1)
+        assert timed(t, {(96, 4, 1): slower}) == {(96, 4, 1): 1, CANDIDATES[3][0]: 1}
+        assert t.best == (96, 4, 1)
+        assert tuner().settled
+
+
+def test_a_cut_that_a_busy_machine_chose_is_found_out(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed(tuner(), {(12, 3, 2): 0.5})
+    monkeypatch.setattr(tuning, "_trusted", set())
+    t = tuner()
+    trials = timed(t, {(12, 3, 2): 1.2, (64, 4, 1): 0.8})
+    assert t.best == (64, 4, 1)
+    assert trials[12, 3, 2] == 2 * ROUNDS  # against one other, then among all
+    assert list(json.loads(own_cache.read_text())["cuts"].values()) == [[64, 4, 1]]
 
 
 def test_trials_are_whole_passes_and_compared_by_the_step(monkeypatch: pytest.MonkeyPatch) -> None:

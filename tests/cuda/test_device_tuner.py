@@ -62,9 +62,10 @@ def test_the_fastest_is_settled_and_remembered(memory: Memory) -> None:
     best = cuda.settle(problem, state)
     trials = tuner.tuner_of(problem).seconds
     assert set(trials) == set(tuner.tunings(problem))
-    assert all(len(times) == tuning.ROUNDS for times in trials.values())
+    finalists = tuning.FINALISTS if len(trials) > tuning.FINALISTS else 0
+    assert sorted(len(times) for times in trials.values())[-finalists - 1] == tuning.ROUNDS
     assert best == min(trials, key=lambda cut: min(trials[cut]))
-    assert state.it == 8 * tuning.ROUNDS * len(trials)
+    assert state.it == 8 * tuning.ROUNDS * (len(trials) + finalists)
     assert list(memory.cuts.values()) == [best]
     (key,) = memory.cuts
     assert cuda.describe()["name"] in key

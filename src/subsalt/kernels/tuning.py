@@ -1,8 +1,10 @@
 """Tuning of segments: rows of y per tile, and time steps in one pass over memory. It changes speed, no bit.
 
-The first steps of a run on a large enough grid try several cuts in turn. The fastest is kept for this process and, by
-`remember_in`, for later ones: by processor, instruction set, medium, order, layer, threads and rough shape. Trials are
-steps of the run itself, so that nothing is computed in vain. ``SUBSALT_TUNE=off`` takes the defaults,
+The first steps of a run on a large enough grid try several cuts in turn, and the fastest of them once more. The winner
+is kept for this process and, by `remember_in`, for later ones: by processor, instruction set, medium, order, layer,
+threads and rough shape. Other programs disturb trials: a later process lets the cut that it finds compete with one
+other, and tries all anew where that is clearly faster. Trials are steps of the run itself, so that nothing is computed
+in vain. ``SUBSALT_TUNE=off`` takes the defaults,
 ``SUBSALT_TILE_ROWS`` sets the rows of a tile, and ``SUBSALT_BATCH`` is the seed of a random number of steps at a time.
 """
 
@@ -44,6 +46,15 @@ TRIAL = 3e7
 
 #: trials of every cut; the fastest counts, the others were disturbed
 ROUNDS = 2
+
+#: cuts that are tried as often once more, when all have been tried
+FINALISTS = 3
+
+#: a remembered cut whose step takes longer than that of another by this factor was chosen on a disturbed machine
+DISTURBED = 1.1
+
+#: keys of cuts that this process has found, or whose remembered cut it has found good
+_trusted: set[str] = set()
 
 
 def cut(problem: Problem) -> Cut:
@@ -144,17 +155,24 @@ class Tuner:
         self.choose_among(TILTED if tilted else CANDIDATES[problem.layout.ndim], worth_it=worth_it)
 
     def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:
-        """Begin trials, unless they are not worth it, switched off, or have been made before."""
+        """Begin trials, unless they are not worth it or switched off; of a remembered cut against one other."""
         self.seconds: dict[Cut, list[float]] = {}  # per step
-        self.settled, self.left = True, []
+        self.settled = True
+        self.left: list[Cut] = []
+        self.candidates = candidates
         if not worth_it or len(candidates) < 2 or os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off":
             return
         known = _memory.read().get(self.key) if _memory else None
         if known in candidates:
             self.best = known
+            if self.key not in _trusted:
+                self._try([known, next(c for c in candidates if c != known)], 1)
             return
-        self.settled = False
-        self.left = [c for _ in range(ROUNDS) for c in candidates]
+        self._try(list(candidates))
+
+    def _try(self, cuts: list[Cut], rounds: int = ROUNDS) -> None:
+        """Let these compete."""
+        self.settled, self.left = False, cuts * rounds
 
     def trial(self, steps: int) -> tuple[Cut, int]:
         """Return the cut to use next, and for how many of the `steps` ahead."""
@@ -176,10 +194,26 @@ class Tuner:
         self.seconds.setdefault(tried, []).append(seconds / steps)
         del self.left[0]
         if not self.left:
-            self.best = min(self.seconds, key=lambda c: min(self.seconds[c]))
-            self.settled = True
+            self._judge()
+
+    def _judge(self) -> None:
+        """Settle the fastest cut of the trials that are done, or begin those that must follow."""
+        ranked = sorted(self.seconds, key=lambda c: min(self.seconds[c]))
+        if len(ranked) < len(self.candidates):  # a remembered cut and another
+            if min(self.seconds[self.best]) > DISTURBED * min(self.seconds[ranked[0]]):
+                again = len(self.seconds[self.best]) < ROUNDS
+                self._try(list(self.seconds) if again else list(self.candidates), 1 if again else ROUNDS)
+                self.seconds = self.seconds if again else {}
+                return
+        elif len(ranked) > FINALISTS and all(len(times) == ROUNDS for times in self.seconds.values()):
+            self._try(ranked[:FINALISTS])
+            return
+        else:
+            self.best = ranked[0]
             if _memory:
                 _memory.write(self.key, self.best)
+        self.settled = True
+        _trusted.add(self.key)
 
 
 def key(problem: Problem, threads: int, isa: str, processor: str = "") -> str:
