@@ -341,8 +341,26 @@ SUBSALT_INLINE void end_streams() {
 #endif
 }
 
-/// Lanes k .. k + lanes - 1 of the concatenation lo, hi (16-lane vectors only; others load unaligned instead).
-#if SUBSALT_LANES == 16
+/// Whether vectors can be shifted into each other; elsewhere neighbours along a row are loaded, unaligned.
+#if SUBSALT_LANES >= 8
+#define SUBSALT_SHIFTS 1
+#else
+#define SUBSALT_SHIFTS 0
+#endif
+
+/// Lanes k .. k + lanes - 1 of the concatenation lo, hi, 0 < k < lanes.
+#if SUBSALT_LANES == 8
+template <int k>
+SUBSALT_INLINE Vec shift(Vec lo, Vec hi) {
+    // AVX2 shifts halves of a vector: the one in the middle is put together first
+    const __m256i a = _mm256_castps_si256(lo), b = _mm256_castps_si256(hi),
+                  middle = _mm256_permute2x128_si256(a, b, 0x21);
+    if constexpr (k < 4)
+        return _mm256_castsi256_ps(_mm256_alignr_epi8(middle, a, 4 * k));
+    else
+        return _mm256_castsi256_ps(_mm256_alignr_epi8(b, middle, 4 * k - 16));
+}
+#elif SUBSALT_LANES == 16
 template <int k>
 SUBSALT_INLINE Vec shift(Vec lo, Vec hi) {
     return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(hi), _mm512_castps_si512(lo), k));
@@ -389,6 +407,15 @@ enum class Fetch : int { none = 0, l1 = 1, l2 = 2 };
 template <Fetch F = Fetch::l1>
 SUBSALT_INLINE void prefetch(const void* p) {
     __builtin_prefetch(p, 0, F == Fetch::l2 ? 2 : 3);
+}
+
+/// Whether a cache line of 64 bytes begins at p: vectors of 8 lanes ask for each line once, not twice.
+SUBSALT_INLINE bool begins_line([[maybe_unused]] const void* p) {
+#if SUBSALT_LANES == 8
+    return (reinterpret_cast<std::uintptr_t>(p) & 63) == 0;
+#else
+    return true;
+#endif
 }
 
 /// Ask for a cache line in L2.

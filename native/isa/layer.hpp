@@ -253,7 +253,7 @@ private:
         return false;
     }
 
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
     /// The visit of windows that fit registers: its term added or written, with one vector or two.
     template <bool Stretched>
     static auto in_registers(bool onto, bool two) {
@@ -275,11 +275,11 @@ private:
             rows[i] = {field + row_offset(pb, task.ix + i, iy), lv.psi[2] + at, lv.zeta[2] + at, extra[i],
                        pb.stretch.square};
         }
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
         if constexpr (M > 0) {
             const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
             if (task.advance_z && whole && windows_fit_registers(pb.wz, pb.width, pb.n[2])) {
-                const bool two = pb.wz.front > lanes || pb.wz.back > lanes;
+                const bool two = pb.wz.front > wide_lanes || pb.wz.back > wide_lanes;
                 const Index next = task.fetch != Fetch::none ? 2 * pb.n[1] * pb.wz.stride : 0; // two planes on
                 const auto of =
                     pb.stretch.square != nullptr ? in_registers<true>(onto, two) : in_registers<false>(onto, two);

@@ -284,10 +284,10 @@ private:
                       rings_.a(f, x) + (y - box_.lo[1]) * rings_.row(),
                       pb_.tilt.weight[f],
                       &pb_.stretch};
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
         if constexpr (M > 0) {
             if (work_.advance_z && z0 == 0 && end == n && windows_fit_registers(pb.wz, pb.width, n)) {
-                const bool two = pb.wz.front > lanes || pb.wz.back > lanes;
+                const bool two = pb.wz.front > wide_lanes || pb.wz.back > wide_lanes;
                 (two ? tti_rows_z_in_registers<M, true, Stretched>
                      : tti_rows_z_in_registers<M, false, Stretched>)(row, pb.wz, n, pb_.c[2], pb_.d[2], pb_.tilt.d,
                                                                      P * pb_.n[1] * pb_.wz.stride); // P planes on

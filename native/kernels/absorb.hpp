@@ -21,6 +21,7 @@
 #pragma once
 
 #include "kernels/stencil.hpp"
+#include "kernels/wide.hpp"
 
 namespace subsalt::SUBSALT_NS {
 
@@ -180,9 +181,9 @@ inline void layer_two_row_terms(float* extra, float* extra2, const LayerRow& row
 }
 
 /// What the layer along z adds to a sum; of a stretched axis a^2 times that.
-template <bool Stretched>
-SUBSALT_INLINE Vec add_term(Vec sum, Vec term, [[maybe_unused]] const float* square, [[maybe_unused]] Index z) {
-    if constexpr (Stretched) return fma(load(square + z), term, sum);
+template <bool Stretched, class N>
+SUBSALT_INLINE N add_term(N sum, N term, [[maybe_unused]] const float* square, [[maybe_unused]] Index z) {
+    if constexpr (Stretched) return fma(load_as<N>(square + z), term, sum);
     return add(sum, term);
 }
 
@@ -222,14 +223,15 @@ struct EndsZ {
     const float* square; // of a stretched axis, else null
 };
 
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
 
-/// Whether the windows of a row go through registers: each is one vector, or two of which the inner one holds no cell
+/// Whether the windows of a row go through registers: each is 16 floats, or 32 of which the inner one holds no cell
 /// of the layer, and they lie apart.
 inline bool windows_fit_registers(const WindowsZ& wz, const Index* width, Index n) {
     const Index size = wz.front > wz.back ? wz.front : wz.back;
     const bool alike = (wz.front == 0 || wz.front == size) && (wz.back == 0 || wz.back == size);
-    return alike && size <= 2 * lanes && width[4] <= lanes && width[5] <= lanes && wz.front + wz.back <= n;
+    return alike && size <= 2 * wide_lanes && width[4] <= wide_lanes && width[5] <= wide_lanes &&
+           wz.front + wz.back <= n;
 }
 
 /// One window of the layer along z in registers: Psi, Zeta and the term of the 16 points that hold the layer, and
@@ -239,10 +241,10 @@ template <int M, bool Onto, bool Near, bool Front, bool Stretched>
 struct WindowZ {
     const float *u, *b_at, *near_at, *in_at, *square;
     float *psi, *zeta, *extra;
-    Vec b, d1, d2, psi_now, near_d1;
+    Wide b, d1, d2, psi_now, near_d1;
 
     SUBSALT_INLINE WindowZ(const EndsZ& row, const WindowsZ& wz, Index n) {
-        const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
+        const Index at = Front ? 0 : wz.front + wz.back - wide_lanes, z = Front ? 0 : n - wide_lanes;
         u = row.u + z, extra = row.extra + z;
         square = Stretched ? row.square + z : nullptr;
         psi = row.psi + at, zeta = row.zeta + at;
@@ -250,50 +252,50 @@ struct WindowZ {
     }
     /// D1 u and D2 u
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
-        const Vec mid = load(u), left = load(u - lanes), right = load(u + lanes);
+        const Wide mid = load_as<Wide>(u), left = load_as<Wide>(u - wide_lanes), right = load_as<Wide>(u + wide_lanes);
         d2 = mul(c.w[0], mid);
         written_out<1, M>([&](auto k) SUBSALT_INLINED {
-            const Vec plus = shift<k>(mid, right), minus = shift<16 - k>(left, mid);
+            const Wide plus = shift_wide<k>(mid, right), minus = shift_wide<16 - k>(left, mid);
             d2 = fma(c.w[k], add(plus, minus), d2);
             d1 = k == 1 ? mul(d.w[1], sub(plus, minus)) : fma(d.w[k], sub(plus, minus), d1);
         });
     }
     SUBSALT_INLINE void advance_psi() {
-        b = load(b_at);
-        psi_now = remember(b, sub(b, set1(1.0f)), load(psi), d1);
+        b = load_as<Wide>(b_at);
+        psi_now = remember(b, sub(b, set_as<Wide>(1.0f)), load_as<Wide>(psi), d1);
         store(psi, psi_now);
     }
     /// D1 Psi; Psi is zero beyond the vector
     SUBSALT_INLINE void differentiate_psi(const Weights& d) {
-        const Vec zero = set1(0.0f);
+        const Wide zero = set_as<Wide>(0.0f);
         written_out<1, M>([&](auto k) SUBSALT_INLINED {
-            const Vec after = shift<16 - k>(psi_now, zero), before = shift<k>(zero, psi_now);
-            const Vec change = sub(shift<k>(psi_now, zero), shift<16 - k>(zero, psi_now));
+            const Wide after = shift_wide<16 - k>(psi_now, zero), before = shift_wide<k>(zero, psi_now);
+            const Wide change = sub(shift_wide<k>(psi_now, zero), shift_wide<16 - k>(zero, psi_now));
             d1 = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, d1);
             if constexpr (Near) {
-                const Vec beside = Front ? sub(zero, after) : sub(before, zero);
+                const Wide beside = Front ? sub(zero, after) : sub(before, zero);
                 near_d1 = k == 1 ? mul(d.w[1], beside) : fma(d.w[k], beside, near_d1);
             }
         });
     }
     SUBSALT_INLINE void finish() {
-        const Vec none = set1(-0.0f);
-        const Vec now = fma(b, load(zeta), mul(sub(b, set1(1.0f)), add(d2, d1)));
+        const Wide none = set_as<Wide>(-0.0f);
+        const Wide now = fma(b, load_as<Wide>(zeta), mul(sub(b, set_as<Wide>(1.0f)), add(d2, d1)));
         store(zeta, now);
-        put(0, add(select(load(near_at), d1, none), select(load(in_at), now, none)));
+        put(0, add(select(load_as<Wide>(near_at), d1, none), select(load_as<Wide>(in_at), now, none)));
         if constexpr (Near) {
-            constexpr Index inside = Front ? lanes : -lanes;
-            put(inside, select(load(near_at + inside), near_d1, none));
+            constexpr Index inside = Front ? wide_lanes : -wide_lanes;
+            put(inside, select(load_as<Wide>(near_at + inside), near_d1, none));
         }
     }
 
 private:
-    SUBSALT_INLINE void put(Index at, Vec term) {
+    SUBSALT_INLINE void put(Index at, Wide term) {
         float* to = extra + at;
         if constexpr (Onto)
-            store(to, add_term<Stretched>(load(to), term, square, at));
+            store(to, add_term<Stretched>(load_as<Wide>(to), term, square, at));
         else if constexpr (Stretched)
-            store(to, mul(load(square + at), term));
+            store(to, mul(load_as<Wide>(square + at), term));
         else
             store(to, term);
     }
@@ -317,7 +319,7 @@ inline void add_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ
     const auto front = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, true, Stretched>(rows[i], wz, n); };
     const auto back = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, false, Stretched>(rows[i], wz, n); };
     for (int i = 0; i < count && next != 0; ++i)
-        for (Index j = 0; j < wz.front + wz.back; j += lanes)
+        for (Index j = 0; j < wz.front + wz.back; j += wide_lanes)
             prefetch_l2(rows[i].psi + j + next), prefetch_l2(rows[i].zeta + j + next);
     if (wz.front > 0 && wz.back > 0)
         count == 2 ? advance_windows(c, d, front(0), back(0), front(1), back(1))

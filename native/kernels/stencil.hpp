@@ -146,27 +146,31 @@ SUBSALT_INLINE void d1_two_planes(Vec& g, Vec& g2, const float* p, const float* 
     });
 }
 
-/// Three aligned vectors of a row: with 16 lanes the z neighbours are shifts between them, not loads.
+/// Three aligned vectors of a row, of which neighbours along z are shifts where that is faster than loads: with 16
+/// lanes everywhere, with 8 in tilted media (isotropic and VTI: 0.97 to 1.02 of the rate on Zen 3).
 struct RowWindow {
     Vec left, mid, right;
 
     SUBSALT_INLINE explicit RowWindow([[maybe_unused]] const float* p) {
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
         left = load(p - lanes);
         mid = load(p);
 #endif
     }
     /// Move to the vector at p.
     SUBSALT_INLINE void at([[maybe_unused]] const float* p) {
-#if SUBSALT_LANES == 16
-        right = load(p + lanes);
-#else
+#if SUBSALT_LANES != 16
         mid = load(p);
+#endif
+#if SUBSALT_SHIFTS
+        right = load(p + lanes);
 #endif
     }
     SUBSALT_INLINE void next() {
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
         left = mid;
+#endif
+#if SUBSALT_LANES == 16
         mid = right;
 #endif
     }

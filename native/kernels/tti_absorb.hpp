@@ -103,9 +103,9 @@ struct TiltedEndsZ {
 };
 
 /// weight D2 w + D1 F; of a stretched axis from D1 of what is kept of F.
-template <bool Stretched>
-SUBSALT_INLINE Vec tti_sum_z(Vec weight, Vec d2, Vec d1, [[maybe_unused]] const float* root, [[maybe_unused]] Index z) {
-    if constexpr (Stretched) return fma(weight, d2, mul(load(root + z), d1));
+template <bool Stretched, class N>
+SUBSALT_INLINE N tti_sum_z(N weight, N d2, N d1, [[maybe_unused]] const float* root, [[maybe_unused]] Index z) {
+    if constexpr (Stretched) return fma(weight, d2, mul(load_as<N>(root + z), d1));
     return fma(weight, d2, d1);
 }
 
@@ -141,14 +141,15 @@ inline void tti_layer_row_z(const TiltedEndsZ& row, float* work, const WindowsZ&
     }
 }
 
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
 
 /// weight D2 w + D1 F along z at one vector.
 template <int M, bool Stretched>
-SUBSALT_INLINE Vec tti_along_z(const float* flux, Vec weight, Vec d2, const Weights& unit, const float* root) {
-    const Vec left = load(flux - lanes), mid = load(flux), right = load(flux + lanes);
-    const Vec d1 =
-        first<M>(unit, M, [&](auto k) SUBSALT_INLINED { return sub(shift<k>(mid, right), shift<16 - k>(left, mid)); });
+SUBSALT_INLINE Wide tti_along_z(const float* flux, Wide weight, Wide d2, const Weights& unit, const float* root) {
+    const Wide left = load_as<Wide>(flux - wide_lanes), mid = load_as<Wide>(flux),
+               right = load_as<Wide>(flux + wide_lanes);
+    const Wide d1 = first<M>(
+        unit, M, [&](auto k) SUBSALT_INLINED { return sub(shift_wide<k>(mid, right), shift_wide<16 - k>(left, mid)); });
     return tti_sum_z<Stretched>(weight, d2, d1, root, 0);
 }
 
@@ -158,12 +159,13 @@ struct TiltedWindowZ : WindowZ<M, true, Near, Front, Stretched> {
     using Base = WindowZ<M, true, Near, Front, Stretched>;
     const float *flux, *root;
     const Weights& unit;
-    Vec weight;
+    Wide weight;
 
     SUBSALT_INLINE TiltedWindowZ(const TiltedEndsZ& row, const WindowsZ& wz, Index n, const Weights& unit_weights)
-        : Base({row.w, row.psi, row.zeta, row.a, row.rows->square}, wz, n), flux(row.flux + (Front ? 0 : n - lanes)),
-          root(Stretched ? row.rows->root + (Front ? 0 : n - lanes) : nullptr), unit(unit_weights),
-          weight(set1(row.weight)) {}
+        : Base({row.w, row.psi, row.zeta, row.a, row.rows->square}, wz, n),
+          flux(row.flux + (Front ? 0 : n - wide_lanes)),
+          root(Stretched ? row.rows->root + (Front ? 0 : n - wide_lanes) : nullptr), unit(unit_weights),
+          weight(set_as<Wide>(row.weight)) {}
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
         Base::differentiate(c, d);
         this->d2 = tti_along_z<M, Stretched>(flux, weight, this->d2, unit, root);
@@ -176,27 +178,30 @@ struct TiltedWindowWithoutPsi {
     const float *w, *flux, *b_at, *in_at, *root, *square;
     float *zeta, *a;
     const Weights& unit;
-    Vec weight, x;
+    Wide weight, x;
 
     SUBSALT_INLINE TiltedWindowWithoutPsi(const TiltedEndsZ& row, const WindowsZ& wz, Index n,
                                           const Weights& unit_weights)
-        : unit(unit_weights), weight(set1(row.weight)) {
-        const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
+        : unit(unit_weights), weight(set_as<Wide>(row.weight)) {
+        const Index at = Front ? 0 : wz.front + wz.back - wide_lanes, z = Front ? 0 : n - wide_lanes;
         w = row.w + z, flux = row.flux + z, a = row.a + z;
         root = Stretched ? row.rows->root + z : nullptr, square = Stretched ? row.rows->square + z : nullptr;
         zeta = row.zeta + at, b_at = wz.b + at, in_at = wz.in_layer + at;
     }
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights&) {
-        RowWindow v(w);
-        v.at(w);
-        x = tti_along_z<M, Stretched>(flux, weight, add_d2_z<M>(mul(c.w[0], v.mid), w, v, c, M), unit, root);
+        const Wide left = load_as<Wide>(w - wide_lanes), mid = load_as<Wide>(w), right = load_as<Wide>(w + wide_lanes);
+        const Wide d2 = add_second<M>(mul(c.w[0], mid), c, M, [&](auto k) SUBSALT_INLINED {
+            return add(shift_wide<k>(mid, right), shift_wide<16 - k>(left, mid));
+        });
+        x = tti_along_z<M, Stretched>(flux, weight, d2, unit, root);
     }
     SUBSALT_INLINE void advance_psi() {}
     SUBSALT_INLINE void differentiate_psi(const Weights&) {}
     SUBSALT_INLINE void finish() {
-        const Vec b = load(b_at), now = remember(b, sub(b, set1(1.0f)), load(zeta), x);
+        const Wide b = load_as<Wide>(b_at), now = remember(b, sub(b, set_as<Wide>(1.0f)), load_as<Wide>(zeta), x);
         store(zeta, now);
-        store(a, add_term<Stretched>(load(a), select(load(in_at), now, set1(-0.0f)), square, 0));
+        store(a,
+              add_term<Stretched>(load_as<Wide>(a), select(load_as<Wide>(in_at), now, set_as<Wide>(-0.0f)), square, 0));
     }
 };
 
@@ -206,7 +211,7 @@ template <int M, bool Near, bool Stretched>
 inline void tti_rows_z_in_registers(const TiltedEndsZ* row, const WindowsZ& wz, Index n, const float* c2,
                                     const float* d1, const float* unit_weights, Index next) {
     const Weights c(c2, M), d(d1, M), unit(unit_weights, M);
-    for (Index j = next; j < next + wz.front + wz.back; j += lanes)
+    for (Index j = next; j < next + wz.front + wz.back; j += wide_lanes)
         prefetch_l2(row[1].psi + j), prefetch_l2(row[0].zeta + j), prefetch_l2(row[1].zeta + j);
     const TiltedWindowWithoutPsi<M, true, Stretched> p_front(row[0], wz, n, unit);
     const TiltedWindowWithoutPsi<M, false, Stretched> p_back(row[0], wz, n, unit);

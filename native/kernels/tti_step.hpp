@@ -100,20 +100,26 @@ SUBSALT_INLINE void derivatives_two_planes(const float* p, const float* p2, cons
     });
 }
 
-/// The neighbours k to the right and to the left of the vector at p. With 16 lanes they are shifts between three
-/// aligned vectors: loads across cache lines, each two, were what the loop waited for.
+/// The neighbours k to the right and to the left of the vector at p. With 8 or 16 lanes they are shifts between
+/// three aligned vectors: loads across cache lines, each two, were what the loop waited for.
 template <int k>
 SUBSALT_INLINE Vec right_of([[maybe_unused]] const float* p, [[maybe_unused]] const RowWindow& v) {
-#if SUBSALT_LANES == 16
-    return shift<k>(v.mid, v.right);
+#if SUBSALT_SHIFTS
+    if constexpr (k == lanes)
+        return v.right;
+    else
+        return shift<k>(v.mid, v.right);
 #else
     return load(p + k);
 #endif
 }
 template <int k>
 SUBSALT_INLINE Vec left_of([[maybe_unused]] const float* p, [[maybe_unused]] const RowWindow& v) {
-#if SUBSALT_LANES == 16
-    return shift<16 - k>(v.left, v.mid);
+#if SUBSALT_SHIFTS
+    if constexpr (k == lanes)
+        return v.left;
+    else
+        return shift<lanes - k>(v.left, v.mid);
 #else
     return load(p - k);
 #endif
@@ -136,15 +142,15 @@ SUBSALT_INLINE Derivatives derivatives_z(const float* p, const Weights& c, const
     return out;
 }
 
-/// Along z of a stretched axis: power D1 root w, and a^2 D2 w without its centre. With 16 lanes the products with the
-/// root come before the shifts.
+/// Along z of a stretched axis: power D1 root w, and a^2 D2 w without its centre. Where neighbours are shifts, the
+/// products with the root come before them.
 template <int M>
 SUBSALT_INLINE Derivatives stretched_derivatives_z(const float* p, const Stretch& rows, Index z, const Weights& c,
                                                    const Weights& d, int radius) {
     const float* root = rows.root + z;
     RowWindow v(p);
     v.at(p);
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
     RowWindow scaled = v;
     if constexpr (M > 0) {
         scaled.left = mul(v.left, load(root - lanes));
@@ -154,7 +160,7 @@ SUBSALT_INLINE Derivatives stretched_derivatives_z(const float* p, const Stretch
 #endif
     const auto at = [&](Index k) SUBSALT_INLINED { return mul(load(p + k), load(root + k)); };
     const Vec slope = first<M>(d, radius, [&](auto k) SUBSALT_INLINED {
-#if SUBSALT_LANES == 16
+#if SUBSALT_SHIFTS
         if constexpr (M > 0) return sub(right_of<k>(p, scaled), left_of<k>(p, scaled));
 #endif
         return sub(at(k), at(-k));
@@ -171,7 +177,7 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     const Weights c(tilt.c, radius), d(tilt.d, radius);
     const Reach of_x(pb.plane), of_y(pb.row);
     for (Index z = z0; z < z1; z += lanes) {
-        for (int j = 0; j < P; ++j)
+        for (int j = 0; j < (begins_line(row.w + z) ? P : 0); ++j)
             for (int i = 0; i < (All ? 3 : 4); ++i)
                 prefetch_rows(row.next[j][i] + z, pb.row);
         Derivatives x[P];
@@ -280,7 +286,7 @@ template <int M, bool AlongY, bool AlongZ, bool Stretched>
 void tti_divergence_yz(float* a, const Fluxes& flux, const float* weights, int radius, Index z0, Index z1) {
     const Weights d(weights, M > 0 ? M : radius);
     for (Index z = z0; z < z1; z += lanes) {
-        prefetch_rows(flux.next + z, flux.row);
+        if (begins_line(a + z)) prefetch_rows(flux.next + z, flux.row);
         Vec sum = load(a + z);
         if constexpr (AlongY) sum = add_along_y<M>(sum, flux, d, radius, z);
         if constexpr (AlongZ) sum = add_along_z<M, Stretched>(sum, flux, d, radius, z);
@@ -303,7 +309,8 @@ struct TiltedRow {
 /// The leapfrog of one vector.
 template <bool Damped>
 SUBSALT_INLINE void tti_leapfrog(const TiltedRow& row, Index z, Vec a, Vec b) {
-    prefetch_rows(row.prev[0] + z + row.ahead, row.row), prefetch_rows(row.prev[1] + z + row.ahead, row.row);
+    if (begins_line(row.prev[0] + z))
+        prefetch_rows(row.prev[0] + z + row.ahead, row.row), prefetch_rows(row.prev[1] + z + row.ahead, row.row);
     const Vec m = load(row.m + z), e = load(row.e + z), s = load(row.s + z);
     const Vec p_prev = load(row.prev[0] + z), q_prev = load(row.prev[1] + z);
     Vec p_next = leapfrog(m, rhs_of_p(e, s, a, b), load(row.curr[0] + z), p_prev);
