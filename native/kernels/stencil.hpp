@@ -147,7 +147,7 @@ SUBSALT_INLINE void d1_two_planes(Vec& g, Vec& g2, const float* p, const float* 
 }
 
 /// Three aligned vectors of a row, of which neighbours along z are shifts where that is faster than loads: with 16
-/// lanes everywhere, with 8 in tilted media (isotropic and VTI: 0.97 to 1.02 of the rate on Zen 3).
+/// lanes everywhere, with 8 in tilted media (isotropic and VTI: 0.96 to 1.02 of the rate on Zen 3).
 struct RowWindow {
     Vec left, mid, right;
 
