@@ -200,8 +200,8 @@ bench-kernels: build ## point-steps/s of every kernel, and its share of what the
 bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
 	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(DEVICE),--device $(DEVICE)) $(if $(PUBLISH),--publish)
 
-bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"]
-	@$(PY) benchmarks/accuracy.py $(MEDIA) $(if $(PUBLISH),--publish)
+bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"] [ROCK="--layer 120 ..."], a shot in rock
+	@$(PY) benchmarks/$(if $(ROCK),accuracy_rock.py $(MEDIA) $(ROCK),accuracy.py $(MEDIA) $(if $(PUBLISH),--publish))
 
 prove-reflections: build ## are reflections and shallow stations right on the grid that is chosen, at every order, in every medium: [ORDERS="8 12"] [PUBLISH=1]
 	@$(PY) benchmarks/reflections.py $(if $(ORDERS),--orders $(ORDERS)) $(if $(PUBLISH),--json docs/performance/reflections.json)

@@ -34,25 +34,19 @@ CANDIDATES: dict[int, tuple[Cut, ...]] = {
         *((48, 6, 2), (64, 4, 2), (32, 4, 2), (24, 4, 2), (16, 4, 2), (12, 3, 2)),
     ),
 }
-
 #: the same of a tilted medium in 3-D, of which a pass does one step
 TILTED: tuple[Cut, ...] = ((64, 1, 1), (48, 1, 1), (32, 1, 1), (16, 1, 1))
 
 #: grids with fewer points run in a cache, whatever the cut
 SMALLEST = {2: 2e5, 3: 2e6}
-
 #: point-steps per thread of one trial, at least: tens of milliseconds
 TRIAL = 3e7
-
 #: trials of every cut; the fastest counts, the others were disturbed
 ROUNDS = 2
-
 #: cuts that are tried as often once more, when all have been tried
 FINALISTS = 3
-
 #: a remembered cut whose step takes longer than that of another by this factor was chosen on a disturbed machine
 DISTURBED = 1.1
-
 #: keys of cuts that this process has found, or whose remembered cut it has found good
 _trusted: set[str] = set()
 
@@ -75,16 +69,7 @@ def forced_rows() -> int | None:
     ConfigError
         When it is not a whole number from 1 upwards.
     """
-    text = os.environ.get("SUBSALT_TILE_ROWS", "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 2**31:
-        raise ConfigError(
-            f"SUBSALT_TILE_ROWS = {text!r} is not a number of rows",
-            "use a whole number from 1 upwards, or unset it",
-            code="E704",
-        )
-    return int(text)
+    return _number("SUBSALT_TILE_ROWS", "a number of rows", 1, 2**31, code="E704")
 
 
 def batch_seed() -> int | None:
@@ -98,16 +83,22 @@ def batch_seed() -> int | None:
     ConfigError
         When it is not a whole number from 0 to 2^63 - 1.
     """
-    text = os.environ.get("SUBSALT_BATCH", "").strip()
+    return _number("SUBSALT_BATCH", "a seed", 0, 2**63, code="E545")
+
+
+def _number(variable: str, what: str, least: int, end: int, code: str) -> int | None:
+    """Return the whole number, least <= n < end, of a variable of the environment; None where it is empty."""
+    text = os.environ.get(variable, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
-        raise ConfigError(
-            f"SUBSALT_BATCH = {text!r} is not a seed",
-            "use a whole number from 0 upwards, below 2^63, or unset it",
-            code="E545",
-        )
-    return int(text)
+    if text.isascii() and text.isdigit() and least <= int(text) < end:
+        return int(text)
+    below = ", below 2^63" if end == 2**63 else ""
+    raise ConfigError(
+        f"{variable} = {text!r} is not {what}",
+        f"use a whole number from {least} upwards{below}, or unset it",
+        code=code,
+    )
 
 
 class Memory(Protocol):
@@ -157,18 +148,16 @@ class Tuner:
     def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:
         """Begin trials, unless they are not worth it or switched off; of a remembered cut against one other."""
         self.seconds: dict[Cut, list[float]] = {}  # per step
-        self.settled = True
+        self.settled, self.candidates = True, candidates
         self.left: list[Cut] = []
-        self.candidates = candidates
         if not worth_it or len(candidates) < 2 or os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off":
             return
         known = _memory.read().get(self.key) if _memory else None
-        if known in candidates:
-            self.best = known
-            if self.key not in _trusted:
-                self._try([known, next(c for c in candidates if c != known)], 1)
-            return
-        self._try(list(candidates))
+        if known not in candidates:
+            return self._try(list(candidates))
+        self.best = known
+        if self.key not in _trusted:
+            self._try([known, next(c for c in candidates if c != known)], 1)
 
     def _try(self, cuts: list[Cut], rounds: int = ROUNDS) -> None:
         """Let these compete."""
@@ -201,13 +190,12 @@ class Tuner:
         ranked = sorted(self.seconds, key=lambda c: min(self.seconds[c]))
         if len(ranked) < len(self.candidates):  # a remembered cut and another
             if min(self.seconds[self.best]) > DISTURBED * min(self.seconds[ranked[0]]):
-                again = len(self.seconds[self.best]) < ROUNDS
-                self._try(list(self.seconds) if again else list(self.candidates), 1 if again else ROUNDS)
-                self.seconds = self.seconds if again else {}
-                return
+                if len(self.seconds[self.best]) < ROUNDS:
+                    return self._try(list(self.seconds), 1)
+                self.seconds = {}
+                return self._try(list(self.candidates))
         elif len(ranked) > FINALISTS and all(len(times) == ROUNDS for times in self.seconds.values()):
-            self._try(ranked[:FINALISTS])
-            return
+            return self._try(ranked[:FINALISTS])
         else:
             self.best = ranked[0]
             if _memory:
