@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,13 @@ class Struck:
         self.client.start(self.cluster.address)
 
 
-def make_survey(folder: Path, shots: int, model: str = MODEL, migrate_more: str = "") -> Path:
-    """Model the shots of a survey; return the job that migrates it."""
-    (folder / "model.toml").write_text(model.replace("n = 3", f"n = {shots}"))
+def make_survey(
+    folder: Path, shots: int, changed: Callable[[str], str] = lambda text: text, more: str = ""
+) -> Path:
+    """Model the shots of a survey whose jobs are changed; return the job that migrates it, with further lines."""
+    (folder / "model.toml").write_text(changed(MODEL.replace("n = 3", f"n = {shots}")))
     job = folder / "job.toml"
-    job.write_text(MIGRATE + migrate_more)
+    job.write_text(changed(MIGRATE) + more)
     words = [sys.executable, "-m", "subsalt", "model", folder / "model.toml", "--out", folder / "shots"]
     subprocess.run([*words, "--quiet"], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     return job

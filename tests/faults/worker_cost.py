@@ -1,41 +1,56 @@
 """What an engine costs where nothing is lost: for which part of the time its workers have no program of a unit.
 
-Units are made long by many time steps on a small grid. A worker notes when each of its programs begins and ends, on the
-clock that all processes of a machine share. Between the first and the last of them, what is not a program's is the
-engine's: handing out, news of the end, the client that enters a unit in the ledger. What a program takes beyond its
-shot, to start and to read headers, it would take under any engine; it is said beside.
+Units are made long by many time steps on a small grid, as far as a record can be long. A worker notes when each of its
+programs begins and ends, on the clock that all processes of a machine share. Between the first and the last of them,
+what is not a program's is the engine's: handing out, news of the end, the client that enters a unit in the ledger. What
+a program takes beyond its shot, to start and to read headers, it would take under any engine; it is said beside.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from small_run import MODEL
 from worker_processes import Client, Cluster, contents, migrate, said_by
 
 from subsalt.run.ledger_file import peek
 
 #: part of the time that an engine may take
 MOST = 0.01
-#: s of record with which the length of a unit is found out, and the longest that a SEG-Y trace of this interval has
-TRIAL, INTERVAL = 20.0, 0.004
-LONGEST = 65000 * INTERVAL
+#: s of record and points along each axis with which the length of a unit is found out
+TRIAL = 5.0, 301
+#: the longest record that `check` takes for one, s, and its sample interval
+LONGEST, INTERVAL = 99.0, 0.004
+#: larger than needed by that time: units take at least as long as they should
+RESERVE = 1.25
 
 
-def model_of(record: float) -> str:
-    """Return the job that models shots with a record of so many seconds."""
-    text = MODEL.replace("shape = [41, 31]", "shape = [401, 301]").replace("161, 300]", "161, 3000]")
-    text = text.replace("record_length = 0.25", f"record_length = {record:g}")
-    return text.replace("dt = 0.002", f"dt = {INTERVAL}")
+def longer_and_larger(record: float, points: int) -> Callable[[str], str]:
+    """Return what changes a job to a record of so many seconds, and to so many points along each axis."""
+    last = 10 * (points - 1)
+    changes = {
+        "shape = [41, 31]": f"shape = [{points}, {points}]",
+        "161, 300]": f"161, {last}]",
+        "last = [400, 0]": f"last = [{last}, 0]",
+        "dt = 0.002": f"dt = {INTERVAL}",
+        "record_length = 0.25": f"record_length = {record:g}",
+    }
+
+    def changed(text: str) -> str:
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        return text
+
+    return changed
 
 
 def measure_cost(
-    folder: Path, options: argparse.Namespace, make_survey: Callable[[Path, int, str, str], Path]
+    folder: Path, options: argparse.Namespace, make_survey: Callable[..., Path]
 ) -> dict[str, Any]:
     """Compute units of at least `options.seconds` on the workers of an engine; return where the time went.
 
@@ -46,16 +61,20 @@ def measure_cost(
     options : argparse.Namespace
         `shots`, `workers`, `seconds`.
     make_survey : callable
-        ``make_survey(folder, shots, model, more)`` models shots and returns the job that migrates them.
+        ``make_survey(folder, shots, changed, more)`` models shots and returns the job that migrates them.
     """
     # few samples are kept: the whole record fits into memory
     more = "[imaging]\nimage_step = 100\n"
     trial = folder / "trial"
     trial.mkdir()
-    migrate(make_survey(trial, 1, model_of(TRIAL), more), trial / "run", trial / "log", ranks=1)
-    rate = peek(trial / "run")[0]["seconds"] / TRIAL
-    record = round(min(LONGEST, 1.2 * options.seconds / rate), 1)
-    job = make_survey(folder, options.shots, model_of(record), more)
+    record, points = TRIAL
+    migrate(
+        make_survey(trial, 1, longer_and_larger(record, points), more), trial / "run", trial / "log", ranks=1
+    )
+    times = RESERVE * options.seconds / peek(trial / "run")[0]["seconds"]
+    longer = min(times, LONGEST / record)
+    points = round(points * math.sqrt(times / longer))
+    job = make_survey(folder, options.shots, longer_and_larger(round(record * longer, 1), points), more)
     migrate(job, folder / "whole.run", folder / "whole.log", ranks=1)
     cluster = Cluster(folder, options.workers, "timed")
     cluster.start()
