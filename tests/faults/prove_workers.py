@@ -5,8 +5,8 @@
 
 Small shots are migrated by one process. Then, again and again until the time is over, the same survey is begun under
 mpiexec, stopped, and continued by a Dask scheduler with workers that are processes of this machine, one shot a task.
-Every few seconds a worker is killed (SIGKILL) or frozen (SIGSTOP), half of those frozen are woken after they count as
-lost, and another worker is started in its place. The scheduler and the client are killed once in every run. One worker
+Every few seconds, but not before another shot is done, a worker is killed (SIGKILL) or frozen (SIGSTOP), half of those
+frozen are woken after they count as lost, and another worker is started in its place. The scheduler and the client are killed once in every run. One worker
 has a clock that is ten minutes off, and one says that it is of another version: that one must get no unit. The last
 shots are computed under mpiexec again. Every other run keeps a running sum in place of partial images.
 
@@ -110,15 +110,16 @@ class Struck:
     def _strike_until(self, shots: int) -> None:
         """Strike workers, scheduler and client until so many shots are done, or the time is over; stop the client."""
         self.cluster.start()
-        last = time.monotonic()
+        last, then = time.monotonic(), done(self.run)
         while (now := done(self.run)) < shots and time.monotonic() < self.until:
             if not self.client.runs:
                 self._start_client()
             time.sleep(0.2)
             self.counts["woken"] += self.cluster.wake()
             self.counts["workers that ended by themselves"] += self.cluster.fill()
-            if time.monotonic() - last >= self.options.every and now and self.client.runs:
-                last = time.monotonic()
+            # on a busy machine a shot takes longer than the time between two strikes: then a strike for each shot
+            if time.monotonic() - last >= self.options.every and now > then and self.client.runs:
+                last, then = time.monotonic(), now
                 self.counts[self.cluster.strike(self.dice)] += 1
             for what, at in list(self.ends.items()):
                 if now >= at and self.client.runs:

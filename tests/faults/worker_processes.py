@@ -17,7 +17,7 @@ from pathlib import Path
 from subsalt.run.ledger_file import peek
 
 #: seconds after which a silent worker counts as lost: longer than a busy machine lets one wait
-TTL = 30
+TTL = 60
 #: file that a worker of another version makes when it gets a unit
 WRONG = "computed-by-another-version"
 #: the client of a run: one shot a task
