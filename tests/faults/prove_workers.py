@@ -6,9 +6,10 @@
 Small shots are migrated by one process. Then, again and again until the time is over, the same survey is begun under
 mpiexec, stopped, and continued by a Dask scheduler with workers that are processes of this machine, one shot a task.
 Every few seconds, but not before another shot is done, a worker is killed (SIGKILL) or frozen (SIGSTOP), half of those
-frozen are woken after they count as lost, and another worker is started in its place. The scheduler and the client are killed once in every run. One worker
-has a clock that is ten minutes off, and one says that it is of another version: that one must get no unit. The last
-shots are computed under mpiexec again. Every other run keeps a running sum in place of partial images.
+frozen are woken after they count as lost, and another worker is started in its place. The scheduler and the client are
+killed once in every run. One worker has a clock that is ten minutes off, and one says that it is of another version:
+that one must get no unit. The last shots are computed under mpiexec again. Every other run keeps a running sum in place
+of partial images.
 
 Prints one JSON object: runs, strikes by kind, units lost, and the files that differ, which must be none. The exit code
 is 1 where bytes differ, a worker of another version computed, or strikes cost more than the tasks of their workers.
