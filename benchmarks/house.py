@@ -78,7 +78,7 @@ HELD = {
     "reach methods.rtm.engine": [81, 20_000],
     "reach methods.rtm.operators": [55, 14_000],
     # 250 lines above the aim: gathers are part of what a migration makes, and so are weights that carry its model
-    "reach api": [111, 25_250],
+    "reach api": [111, 25_270],
     "two_ideas": 8,
     "over_600": 0,
     "largest_circle": 2,
