@@ -15,6 +15,7 @@ void bind_samples(nb::module_& m);   // bindings/samples.cpp: bytes of SEG-Y tra
 void bind_traces(nb::module_& m);    // bindings/traces.cpp: traces filtered and interpolated for time migration
 void bind_rows(nb::module_& m);      // bindings/rows.cpp: products of rows of two wavefields, for gathers
 void bind_snapshot(nb::module_& m);  // bindings/snapshot.cpp: threads that write and read snapshots
+void bind_model(nb::module_& m);     // bindings/model.cpp: extremes of an earth model
 void bind_weights(nb::module_& m);   // bindings/weights.cpp: weights along an axis, for volumes on another grid
 void bind_kirchhoff(nb::module_& m); // bindings/kirchhoff.cpp: sum of time migration
 
@@ -31,6 +32,7 @@ NB_MODULE(_native, m) {
     bind_traces(m);
     bind_rows(m);
     bind_snapshot(m);
+    bind_model(m);
     bind_weights(m);
     bind_kirchhoff(m);
 }

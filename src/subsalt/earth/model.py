@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt.earth import tilt
+from subsalt.earth.extremes import WaveExtremes, finite_range, wave_extremes
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
 from subsalt.errors import ConfigError, Finding, ModelError
@@ -28,10 +28,6 @@ __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 
 #: largest rounding error of an angle of pi or 2 pi in float32
 _ANGLE_ROUNDING = 1e-6
-
-#: points of a block of work in float64: its temporary arrays stay in a core's cache of 512 KiB or more
-BLOCK = 1 << 16
-
 
 #: units of the volumes, for messages
 _UNITS = {"vp": "m/s", "epsilon": "fractions", "delta": "fractions", "theta": "radians", "phi": "radians"}
@@ -179,8 +175,8 @@ class EarthModel(TimeStep):
 
     def limits(self, name: str) -> tuple[float, float]:
         """Return the smallest and the largest value of a parameter."""
-        a = getattr(self, name)
-        return float(a.min()), float(a.max())
+        found = finite_range(getattr(self, name))
+        return found.low, found.high
 
     @property
     def tilt_is_idle(self) -> bool:
@@ -220,33 +216,12 @@ class EarthModel(TimeStep):
     @property
     def slowest_by_depth(self) -> NDArray[np.float64]:
         """Smallest phase velocity of P waves at each depth of the grid, (nz,), m/s."""
-        vp, epsilon, delta = (self._columns(name) for name in ("vp", "epsilon", "delta"))
-        assert vp is not None
-
-        def slow(cut: slice) -> NDArray[np.float64]:
-            v: NDArray = vp[cut]
-            if epsilon is not None and delta is not None:
-                low = np.minimum(np.minimum(epsilon[cut], delta[cut]), 0).astype(np.float64)
-                v = v * np.sqrt(1 + 2 * low)
-            return v.min(axis=0).astype(np.float64)
-
-        lowest: NDArray[np.float64] = np.min(each(slow, self._blocks()), axis=0)
-        return lowest
+        return self.extremes().slowest_by_depth
 
     @property
     def fastest(self) -> float:
         """Largest P velocity in any direction, v sqrt(1 + 2 max(0, epsilon)), m/s; rules the absorbing layer."""
-        if self.epsilon is None:
-            return float(self.vp.max())
-        vp, epsilon = self._columns("vp"), self._columns("epsilon")
-        assert vp is not None
-        assert epsilon is not None
-
-        def fast(cut: slice) -> float:
-            high = np.maximum(epsilon[cut], 0).astype(np.float64)
-            return float((vp[cut] * np.sqrt(1 + 2 * high)).max())
-
-        return max(each(fast, self._blocks()))
+        return self.extremes().fastest
 
     def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
@@ -262,15 +237,17 @@ class EarthModel(TimeStep):
         That of TTI, taken whenever there is a theta, holds for any tilt field. On a stretched depth axis b is a number
         of each depth.
         """
-        weights = Stencil.of(stencil)
-        s = weights.nyquist(tilted=self.theta is not None)
-        inv = [s / h**2 for h in self.grid.spacing]
-        a, b = sum(inv[:-1]), inv[-1]
+        return self.extremes(stencil).eigenvalue
+
+    def extremes(self, stencil: Stencil | int = 8) -> WaveExtremes:
+        """Return slowest and fastest waves, and the largest eigenvalue under a stencil, found in one pass."""
+        weights, tilted = Stencil.of(stencil), self.theta is not None
+        inv = [weights.nyquist(tilted) / h**2 for h in self.grid.spacing]
+        down = np.full(self.grid.shape[-1], inv[-1])
         if self.grid.depth_axis is not None:
-            return max(each(partial(self._largest, a, self._along_depth(weights)), self._blocks()))
-        if self.epsilon is None or self.delta is None:
-            return float(self.vp.max()) ** 2 * (a + b)
-        return max(each(partial(self._largest, a, b), self._blocks()))
+            down = self._along_depth(weights)
+        both = None if self.epsilon is None or self.delta is None else (self.epsilon, self.delta)
+        return wave_extremes(self.vp, both, (sum(inv[:-1]), down), tilted=tilted)
 
     def _along_depth(self, weights: Stencil) -> NDArray[np.float64]:
         """Return the largest eigenvalue of -d2/dz2 by depth, (nz,), 1/m^2."""
@@ -279,34 +256,6 @@ class EarthModel(TimeStep):
         tilted = self.theta is not None
         bend = np.maximum(potential(scale, weights.second(tilted)), 0.0)
         return np.asarray((weights.nyquist(tilted) * scale * scale + bend) / (h * h))
-
-    def _largest(self, a: float, b: float | NDArray[np.float64], cut: slice) -> float:
-        """Return the largest eigenvalue of some columns, with a and b of `max_eigenvalue`."""
-        vp, epsilon, delta = (self._columns(name) for name in ("vp", "epsilon", "delta"))
-        assert vp is not None
-        v2 = vp[cut].astype(np.float64) ** 2
-        if epsilon is None or delta is None:
-            return float((v2 * (a + b)).max())
-        e, d = epsilon[cut].astype(np.float64), delta[cut].astype(np.float64)
-        if self.theta is not None:
-            stiffest = v2 * np.maximum(1 + 2 * e, 1.0)
-            return (
-                float(stiffest.max()) * (a + b) if isinstance(b, float) else float((stiffest * (a + b)).max())
-            )
-        t = (1 + 2 * e) * a + b
-        root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
-        return float((v2 * (t + root) / 2).max())
-
-    def _columns(self, name: str) -> NDArray[np.float32] | None:
-        """Return a parameter as columns along z, (columns, nz), no copy."""
-        values: NDArray[np.float32] | None = getattr(self, name)
-        return None if values is None else values.reshape(-1, values.shape[-1])
-
-    def _blocks(self) -> list[slice]:
-        """Return slices of columns in whose arrays of float64 work stays in a cache."""
-        columns = self.grid.size // self.grid.shape[-1]
-        most = max(1, BLOCK // self.grid.shape[-1])
-        return [slice(first, first + most) for first in range(0, columns, most)]
 
     def _slabs(self) -> list[slice]:
         """Return slices along x of about a million points, one for a thread at a time."""
@@ -323,7 +272,7 @@ class EarthModel(TimeStep):
         if self.epsilon is None or self.delta is None:
             return self, 0
         epsilon, delta = self.epsilon, self.delta
-        n = sum(each(lambda cut: int((delta[cut] > epsilon[cut]).sum()), self._slabs()))
+        n = sum(each(lambda cut: int(np.count_nonzero(delta[cut] > epsilon[cut])), self._slabs()))
         if n == 0:
             return self, 0
         if rule == "reject":
@@ -410,24 +359,13 @@ def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: 
 _LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
 
 
-def _above(a: NDArray[np.float32], low: float) -> bool:
-    """Return whether all values are finite and above `low`, without an array as large as theirs."""
-    with np.errstate(invalid="ignore"):  # NaN is neither above nor below any value
-        return a.size == 0 or bool(a.min() > low and a.max() < np.inf)
-
-
 def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
     """Yield the problems of values of vp, epsilon or delta."""
-    low = _LOWEST[name]
-    if all(each(lambda cut: _above(a[cut], low), cuts(len(a), a.size))):
-        return
-    bad = ~np.isfinite(a)
-    if bad.any():
-        yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
-        return
-    bad = a <= low
-    if bad.any():
-        yield _bad_values("E411", name, a, bad, f"<= {low:g}", f"{name} must be above {low:g}")
+    low, found = _LOWEST[name], finite_range(a)
+    if found.bad:
+        yield _bad_values("E410", name, a, ~np.isfinite(a), "not finite", "replace the bad values")
+    elif found.low <= low:
+        yield _bad_values("E411", name, a, a <= low, f"<= {low:g}", f"{name} must be above {low:g}")
 
 
 def angle_problems(
@@ -437,15 +375,15 @@ def angle_problems(
     for name, a, turns in (("theta", theta, 1), ("phi", phi, 2)):
         if a is None:
             continue
-        bad = ~np.isfinite(a)
-        if bad.any():
-            yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
+        found = finite_range(a)
+        if found.bad:
+            yield _bad_values("E410", name, a, ~np.isfinite(a), "not finite", "replace the bad values")
             continue
-        limit = "pi" if turns == 1 else "2 pi"
-        bad = np.abs(a) > turns * math.pi + _ANGLE_ROUNDING
-        if bad.any():
+        # the limit as float32, as which NumPy compares it with values
+        limit, most = ("pi" if turns == 1 else "2 pi"), float(np.float32(turns * math.pi + _ANGLE_ROUNDING))
+        if max(-found.low, found.high) > most:
             fix = f"give radians from -{limit} to {limit}; np.deg2rad turns degrees into radians"
-            yield _bad_values("E525", name, a, bad, f"outside -{limit} to {limit}", fix)
+            yield _bad_values("E525", name, a, np.abs(a) > most, f"outside -{limit} to {limit}", fix)
         elif name == "phi" and ndim == 2:
             # float32 has pi to 9e-8
             off = (
