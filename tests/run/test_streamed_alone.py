@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.earth.grid import Box
 from subsalt.earth.model import EarthModel
+from subsalt.earth.regrid import Regridded
 from subsalt.earth.streamed import StreamedModel
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
+from subsalt.methods.rtm import earth_model
 from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
 from subsalt.run.migrate import migrate_job
@@ -70,7 +73,28 @@ def test_the_model_stays_in_its_files_and_out_of_the_plan(folder):
     a, b = (plan_job(job, 1, threads=1).basis.decision.need.arrays for job in (held, streamed))
     assert a.pop("model volumes") == 3 * 4 * held.open_propagation_model().grid.size
     assert a.pop("model as given") == 3 * 4 * GRID.size
+    # on the grid of the waves it is kept once it has been made
+    assert b.pop("model volumes") == 3 * 4 * held.open_propagation_model().grid.size
     assert a == b
+
+
+def test_the_model_is_carried_to_the_grid_of_the_waves_once(folder, monkeypatch):
+    held, streamed = (Job.from_toml(folder / f"{n}.toml") for n in ("held", "streamed"))
+    model, whole = streamed.open_propagation_model(), held.open_propagation_model()
+    box = Box((0, 0, 0), model.grid.shape3)
+    # its facts are known, and with them all planes
+    monkeypatch.setattr(Regridded, "read", None)
+    assert model.kept_bytes == 3 * 4 * model.grid.size
+    for name in model.volumes:
+        assert model.values(name, box).tobytes() == whole.volume(name).tobytes()
+
+
+def test_a_model_too_large_to_be_kept_is_carried_again(folder, monkeypatch):
+    monkeypatch.setattr(earth_model, "KEPT", 1)
+    held, streamed = (Job.from_toml(folder / f"{n}.toml") for n in ("held", "streamed"))
+    model, whole = streamed.open_propagation_model(), held.open_propagation_model()
+    assert model.kept_bytes == 0
+    assert model.values("vp", Box((0, 0, 0), model.grid.shape3)).tobytes() == whole.volume("vp").tobytes()
 
 
 def test_it_has_no_influence_on_the_identity_of_a_run(folder):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.extremes import finite_range
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding
 
@@ -71,6 +72,11 @@ class Planes(ABC):
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the planes ``lo <= ix < hi``, C-ordered; ``0 <= lo <= hi <= nx``."""
 
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of values that stay in memory once they have been read."""
+        return 0
+
     def sources(self) -> list[Planes]:
         """Return the volumes that are read for this one: itself when it reads a file."""
         return [self]
@@ -91,9 +97,8 @@ class Planes(ABC):
         """Return the smallest and the largest finite value; goes through all planes. NaN where there is none."""
         low, high = np.inf, -np.inf
         for _, part in self.slabs():
-            finite = np.isfinite(part)
-            low = min(low, float(np.min(part, where=finite, initial=np.inf)))
-            high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
+            found = finite_range(part)
+            low, high = min(low, found.low), max(high, found.high)
         return (low, high) if low <= high else (math.nan, math.nan)
 
     def section(self, axis: int, index: int) -> NDArray[np.float32]:
@@ -177,6 +182,47 @@ class MappedPlanes(Planes):
     def take(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the values at the nodes `index` (n, ndim)."""
         return self._function(self._source.take(index))
+
+    def sources(self) -> list[Planes]:
+        """Return the sources of the other volume."""
+        return self._source.sources()
+
+
+class KeptPlanes(Planes):
+    """Another volume of which every plane is made once and kept.
+
+    For a volume that costs more to make than to hold: a model on a coarser grid is gone through for its extremes, and
+    then asked for the windows of all shots.
+    """
+
+    def __init__(self, source: Planes) -> None:
+        super().__init__(source.shape)
+        self._source = source
+        # memory is taken plane by plane, as they are written
+        self._values = np.empty(source.shape, np.float32)
+        self._made = np.zeros(len(source), bool)
+
+    @property
+    def step(self) -> int:
+        """Step of the other volume."""
+        return self._source.step
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of all values."""
+        return self.nbytes
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``, no copy and not to be written to."""
+        missing = np.flatnonzero(~self._made[lo:hi]) + lo
+        if len(missing):
+            # what was made in between is made again: neighbours are read together anyway
+            first, end = int(missing[0]), int(missing[-1]) + 1
+            self._values[first:end] = self._source.read(first, end)
+            self._made[first:end] = True
+        planes = self._values[lo:hi]
+        planes.flags.writeable = False
+        return planes
 
     def sources(self) -> list[Planes]:
         """Return the sources of the other volume."""
@@ -269,14 +315,11 @@ def summarise_part(values: NDArray[Any] | Planes, lo: int, hi: int) -> PartSumma
     every, row = max(1, values.size // MEDIAN_OF), math.prod(values.shape[1:])
     sampled = [np.empty(0, values.dtype)]
     for start, part in slabs(values, lo=lo, hi=hi):
-        finite = np.isfinite(part)
-        count = part.size - int(np.count_nonzero(finite))
-        if count and first is None:
-            first = first_index(~finite, start)
-        bad += count
-        if count < part.size:
-            low = min(low, float(np.min(part, where=finite, initial=np.inf)))
-            high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
+        found = finite_range(np.asarray(part, np.float32))
+        if found.bad and first is None:
+            first = first_index(~np.isfinite(part), start)
+        bad += found.bad
+        low, high = min(low, found.low), max(high, found.high)
         # the values of the whole that stand at multiples of `every`
         sampled.append(part.reshape(-1)[-start * row % every :: every].copy())
     return PartSummary(bad, first, low, high, np.concatenate(sampled))

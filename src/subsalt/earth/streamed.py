@@ -16,7 +16,7 @@ from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.memory import require
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
-from subsalt.earth.planes import ConstantPlanes, Moved, Planes
+from subsalt.earth.planes import ConstantPlanes, KeptPlanes, Moved, Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.numerics.side_by_side import each_as_it_comes
 from subsalt.numerics.stencil import Stencil
@@ -58,22 +58,19 @@ class Facts:
     @classmethod
     def of(cls, slab: EarthModel, stencil: Stencil, start: int = 0) -> Facts:
         """Return the facts of a slab whose first value is number `start` of the whole."""
-        over, first = 0, None
-        if slab.epsilon is not None and slab.delta is not None:
-            bad = slab.delta > slab.epsilon
-            over = int(np.count_nonzero(bad))
-            first = start + int(np.argmax(bad)) if over else None
-        by_depth = slab.slowest_by_depth
+        found = slab.extremes(stencil)
+        limits = {name: slab.limits(name) for name in slab.volumes}
+        nonzero = {name for name, ends in limits.items() if ends != (0.0, 0.0)}
         return cls(
-            {name: slab.limits(name) for name in slab.volumes},
-            float(by_depth.min()),
-            tuple(by_depth.tolist()),
-            slab.fastest,
-            slab.max_eigenvalue(stencil),
-            slab.theta is not None and bool(slab.theta.any()),
-            any(a is not None and bool(a.any()) for a in (slab.epsilon, slab.delta)),
-            over,
-            first,
+            limits,
+            float(found.slowest_by_depth.min()),
+            tuple(found.slowest_by_depth.tolist()),
+            found.fastest,
+            found.eigenvalue,
+            "theta" in nonzero,
+            not nonzero.isdisjoint(("epsilon", "delta")),
+            found.over,
+            start + found.first_over if found.over else None,
         )
 
     def __add__(self, other: Facts) -> Facts:
@@ -187,8 +184,8 @@ class Files:
             return
         nx, comm = self.grid.shape[0], self.comm
 
-        def facts_of(part: tuple[int, EarthModel]) -> list[Facts]:
-            first, slab = part
+        def facts_of(part: tuple[int, dict[str, NDArray[np.float32]]]) -> list[Facts]:
+            first, slab = part[0], self._slab(*part)
             # a form in which nothing of this slab changes is the slab itself
             forms = {form: form.of(slab) for form, _ in new}
             known = {
@@ -199,24 +196,33 @@ class Files:
 
         with comm.together():
             mine = each_as_it_comes(
-                facts_of, self.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size)
+                facts_of, self._read(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size)
             )
         shares = comm.allgather([[f.to_json() for f in slab] for slab in _merged(mine)])
         slabs = [slab for share in shares for slab in share]
         for k, key in enumerate(new):
             self.facts[key] = together(Facts.from_json(slab[k]) for slab in slabs)
 
-    def slabs(self, lo: int, hi: int) -> Iterator[tuple[int, EarthModel]]:
-        """Yield (first plane, slab) of the model as the files give it, from plane `lo` to `hi`."""
+    def _read(self, lo: int, hi: int) -> Iterator[tuple[int, dict[str, NDArray[np.float32]]]]:
+        """Yield (first plane, values by name) of the model as the files give it, from plane `lo` to `hi`."""
         step = max(p.step for p in self.volumes.values())
-        ny, nz = self.grid.shape3[1:]
         for first in range(lo, hi, step):
             last = min(hi, first + step)
-            try:
-                yield first, self.window(Box((first, 0, 0), (last, ny, nz)), VOLUMES)
-            except ModelError as error:
-                where = f"planes {first} to {last - 1} of {self.grid.shape[0]}: {error.message}"
-                raise ModelError(where, error.fix, code=error.code) from error
+            yield first, {name: planes.read(first, last) for name, planes in self.volumes.items()}
+
+    def _slab(self, first: int, values: dict[str, NDArray[np.float32]]) -> EarthModel:
+        """Return the model of some planes, whose values it judges."""
+        nx, (_, ny, nz) = len(values["vp"]), self.grid.shape3
+        try:
+            grid = self.grid.window(Box((first, 0, 0), (first + nx, ny, nz)))
+            return EarthModel(grid, frame=self.frame, **values)
+        except ModelError as error:
+            where = f"planes {first} to {first + nx - 1} of {self.grid.shape[0]}: {error.message}"
+            raise ModelError(where, error.fix, code=error.code) from error
+
+    def keeping(self) -> Files:
+        """Return the same volumes, each plane of which is made once and then kept in memory."""
+        return replace(self, volumes={name: KeptPlanes(planes) for name, planes in self.volumes.items()})
 
     def whole(self) -> EarthModel:
         """Return the model in memory; every volume is read at once."""
@@ -412,6 +418,11 @@ class StreamedModel(TimeStep):
         if part is None:
             raise ModelError(f"the model has no {name}", f"it has {', '.join(self.volumes)}")
         return part.take(index[:, [0, 2]] if self.grid.ndim == 2 else index)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of volumes that stay in memory between windows."""
+        return sum(planes.kept_bytes for planes in self.files.volumes.values())
 
     @property
     def traffic(self) -> Moved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from subsalt import kernels
 from subsalt.acquisition.injection import HICKS, sinc_points, supports
 from subsalt.methods.rtm import conditions
 from subsalt.methods.rtm.arrays import RankArrays
-from subsalt.methods.rtm.image_sum import ImageSum, sums_bytes
+from subsalt.methods.rtm.image_sum import ImageSum, carried_bytes, finishing_bytes, sums_bytes
 from subsalt.methods.rtm.memory import shot_memory
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.domain import shell_of, shell_shape
@@ -64,6 +65,49 @@ def test_sums_over_shots_are_declared_as_they_are_allocated(condition: str, illu
     setup, _ = setup_of(condition, illumination)
     made = ImageSum(setup)
     assert sums_bytes(setup, setup.model.grid.size) == sum(a.nbytes for a in made.fields.values())
+
+
+#: conditions that take a Laplacian themselves
+LAPLACIAN = {"inverse-scattering": "laplacian"}
+
+
+@pytest.mark.parametrize("depth", [0.0, 100.0])
+@pytest.mark.parametrize("filter_", ["none", "laplacian"])
+@pytest.mark.parametrize("condition", conditions.CONDITIONS)
+@pytest.mark.parametrize("spacing", [10.0, 22.0])
+def test_an_image_takes_the_memory_that_is_declared(
+    condition: str, filter_: str, depth: float, spacing: float
+) -> None:
+    if spacing > 10.0 and depth:
+        return  # the mute is that of the grid of the image
+    image = ss.Grid((40, 40, 50), (10.0, 10.0, 10.0))
+    model = ss.EarthModel(ss.Grid(tuple(int(10 * n / spacing) for n in image.shape), (spacing,) * 3), 2000.0)
+    survey = ss.Survey.from_arrays([[200.0, 200.0, 20.0]], [[150.0, 200.0, 10.0]], nt=51, dt=0.004)
+    imaging = ImagingOptions(condition=condition, filter=filter_, top_mute=depth)
+    wavelet = ss.ricker(5.0, 0.004)
+    setup = MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(), imaging, image)
+    total = ImageSum(setup)
+    for a in total.fields.values():
+        a[...] = 1.0  # light of zero would be divided by nowhere
+    total.finish(total.light())  # what is loaded at first use
+    total._carried.clear()
+    tracemalloc.start()
+    try:
+        total.finish(total.light())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    carried, beside = carried_bytes(setup, image.shape[0])
+    declared = carried + max(beside, finishing_bytes(setup, image.size))
+    # a Laplacian has two arrays that are padded by eight planes, along the axis before and along this one, and four
+    # planes of an edge; 100 kB: what Python keeps of it all, ramps, and weights between the grids
+    edges = (
+        (2 * 8 + 4) * 8 * image.size / min(image.shape)
+        if "laplacian" in (filter_, LAPLACIAN.get(condition))
+        else 0
+    )
+    assert declared <= peak + 100e3, (declared / image.size, peak / image.size)
+    assert peak <= declared + edges + 100e3, (declared / image.size, peak / image.size)
 
 
 def test_a_shell_has_the_shape_of_its_fields() -> None:

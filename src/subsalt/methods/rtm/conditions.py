@@ -130,8 +130,8 @@ class CrossCorrelation(Condition):
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
-        """Return the sum itself."""
-        return sums.fields["correlation"].copy()
+        """Return the sum itself, no copy: every step after it makes an array of its own."""
+        return sums.fields["correlation"]
 
 
 class SourceNormalised(Condition):

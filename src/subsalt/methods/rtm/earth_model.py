@@ -42,6 +42,8 @@ from subsalt.propagation.grid_choice import chosen_grid, with_spacing
 from subsalt.propagation.options import PropagationOptions
 
 Made = TypeVar("Made")
+#: bytes of a carried model up to which a process alone keeps what it has made: windows of all shots are cut from it
+KEPT = 1 << 29
 #: grid, whether volumes are interpolated, smoothing, and place on the map
 Way = tuple[Grid, bool, Smoothing, Frame]
 
@@ -313,7 +315,9 @@ def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
     key = (*_way(job), grid, options.weights, imaging)
 
     def made() -> Files:
-        return replace(carried(model, grid, options.weights, comm, imaging=imaging), note=_noted)
+        files = replace(carried(model, grid, options.weights, comm, imaging=imaging), note=_noted)
+        small = sum(planes.nbytes for planes in files.volumes.values()) <= KEPT
+        return files.keeping() if small and job.streaming and comm.size == 1 else files
 
     if not job.streaming:
         return _once(job, ("whole", *key), lambda: made().whole())

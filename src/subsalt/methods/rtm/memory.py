@@ -14,7 +14,7 @@ from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
-from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, gathers_bytes, sums_bytes
+from subsalt.methods.rtm.image_sum import carried_bytes, finishing_bytes, gathers_bytes, sums_bytes
 from subsalt.methods.rtm.modelling import mapping_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
@@ -81,7 +81,9 @@ def shot_memory(
     image_bytes = sums_bytes(setup, setup.model.grid.size) if image else 0
     if image:
         points = setup.image_grid.size
-        stages.append(FINISHING * points + carried_bytes(setup, points) + (0 if several else image_bytes))
+        carried, beside = carried_bytes(setup, setup.image_grid.shape3[0])
+        finished = carried + max(beside, finishing_bytes(setup, points))
+        stages.append(finished + (0 if several else image_bytes))
     if held:
         plan["image"] = image_bytes
     plan |= (

@@ -12,6 +12,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.earth.grid import Box
+from subsalt.earth.streamed import StreamedModel
 from subsalt.kernels.sizes import DOUBLE
 from subsalt.methods.rtm.arrays import ALONE, FLOAT, Part, RankArrays, Setup
 from subsalt.methods.rtm.conditions import condition_of
@@ -387,6 +388,8 @@ class Needs:
             held["model volumes"] = FLOAT * grid.size * count
             if isinstance(self.setup, MigrationSetup) and self.setup.carries:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
+        elif isinstance(self.setup.model, StreamedModel) and (kept := self.setup.model.kept_bytes):
+            held["model volumes"] = kept
         return held
 
     def _in_hand(self, shot: Shot, part: Part, snapshot_arrays: Mapping[str, int] | None) -> dict[str, int]:
