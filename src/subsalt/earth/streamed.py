@@ -6,6 +6,7 @@ Extremes and counts of the whole model are found slab by slab, with the same bit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -208,16 +209,24 @@ class Files:
         step = max(p.step for p in self.volumes.values())
         for first in range(lo, hi, step):
             last = min(hi, first + step)
-            yield first, {name: planes.read(first, last) for name, planes in self.volumes.items()}
+            with self._naming(first, last):
+                values = {name: planes.read(first, last) for name, planes in self.volumes.items()}
+            yield first, values
 
     def _slab(self, first: int, values: dict[str, NDArray[np.float32]]) -> EarthModel:
         """Return the model of some planes, whose values it judges."""
-        nx, (_, ny, nz) = len(values["vp"]), self.grid.shape3
-        try:
-            grid = self.grid.window(Box((first, 0, 0), (first + nx, ny, nz)))
+        last, (_, ny, nz) = first + len(values["vp"]), self.grid.shape3
+        with self._naming(first, last):
+            grid = self.grid.window(Box((first, 0, 0), (last, ny, nz)))
             return EarthModel(grid, frame=self.frame, **values)
+
+    @contextmanager
+    def _naming(self, first: int, last: int) -> Iterator[None]:
+        """Let an error of the values of some planes name them."""
+        try:
+            yield
         except ModelError as error:
-            where = f"planes {first} to {first + nx - 1} of {self.grid.shape[0]}: {error.message}"
+            where = f"planes {first} to {last - 1} of {self.grid.shape[0]}: {error.message}"
             raise ModelError(where, error.fix, code=error.code) from error
 
     def keeping(self) -> Files:
