@@ -41,11 +41,11 @@ def test_bits_are_those_of_the_formulas_for_any_cut(nz, part, monkeypatch):
     along, down = 3e-3, 1e-3 + 1e-3 * RNG.random(nz)
     over = np.flatnonzero(delta > epsilon)
     for tilted in (False, True):
-        found = wave_extremes(vp, (epsilon, delta), (along, down), tilted=tilted)
+        waves = wave_extremes(vp, (epsilon, delta), (along, down), tilted=tilted)
         slowest, fastest, eigenvalue = by_formulas(vp, epsilon, delta, along, down, tilted)
-        assert found.slowest_by_depth.tobytes() == slowest.tobytes()
-        assert (found.fastest, found.eigenvalue) == (fastest, eigenvalue)
-        assert (found.over, found.first_over) == (len(over), over[0] if len(over) else -1)
+        assert waves.slowest_by_depth.tobytes() == slowest.tobytes()
+        assert (waves.fastest, waves.eigenvalue) == (fastest, eigenvalue)
+        assert (waves.over, waves.first_over) == (len(over), over[0] if len(over) else -1)
         plain = wave_extremes(vp, None, (along, down), tilted=tilted)
         zero = np.zeros_like(vp)
         assert plain.slowest_by_depth.tobytes() == vp.min(axis=0).astype(np.float64).tobytes()
@@ -97,10 +97,10 @@ class Counted(InMemoryPlanes):
 def test_kept_planes_are_made_once_and_not_written_to():
     values = RNG.standard_normal((9, 4, 5)).astype(np.float32)
     source = Counted(values)
-    kept = KeptPlanes(source)
-    assert kept.kept_bytes == values.nbytes
+    planes = KeptPlanes(source)
+    assert planes.kept_bytes == values.nbytes
     for lo, hi in ((2, 4), (3, 9), (0, 9), (5, 5)):
-        assert kept.read(lo, hi).tobytes() == values[lo:hi].tobytes()
+        assert planes.read(lo, hi).tobytes() == values[lo:hi].tobytes()
     assert source.reads.tolist() == [1] * 9
     with pytest.raises(ValueError, match="read-only"):
-        kept.read(0, 1)[...] = 0
+        planes.read(0, 1)[...] = 0

@@ -100,8 +100,8 @@ def wave_extremes(
         )
         return out, count, -1 if first < 0 else cut.start * nz + first
 
-    found = each(some, parts)
-    slowest = np.min([out[0] for out, _, _ in found], axis=0)
-    fastest, eigenvalue = (max(float(out[k].max()) for out, _, _ in found) for k in (1, 2))
-    over = sum(count for _, count, _ in found)
-    return WaveExtremes(slowest, fastest, eigenvalue, over, next((at for *_, at in found if at >= 0), -1))
+    by_part = each(some, parts)
+    slowest = np.min([out[0] for out, _, _ in by_part], axis=0)
+    fastest, eigenvalue = (max(float(out[k].max()) for out, _, _ in by_part) for k in (1, 2))
+    over = sum(count for _, count, _ in by_part)
+    return WaveExtremes(slowest, fastest, eigenvalue, over, next((at for *_, at in by_part if at >= 0), -1))

@@ -175,8 +175,8 @@ class EarthModel(TimeStep):
 
     def limits(self, name: str) -> tuple[float, float]:
         """Return the smallest and the largest value of a parameter."""
-        found = finite_range(getattr(self, name))
-        return found.low, found.high
+        span = finite_range(getattr(self, name))
+        return span.low, span.high
 
     @property
     def tilt_is_idle(self) -> bool:
@@ -361,10 +361,10 @@ _LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
 
 def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
     """Yield the problems of values of vp, epsilon or delta."""
-    low, found = _LOWEST[name], finite_range(a)
-    if found.bad:
+    low, span = _LOWEST[name], finite_range(a)
+    if span.bad:
         yield _bad_values("E410", name, a, ~np.isfinite(a), "not finite", "replace the bad values")
-    elif found.low <= low:
+    elif span.low <= low:
         yield _bad_values("E411", name, a, a <= low, f"<= {low:g}", f"{name} must be above {low:g}")
 
 
@@ -375,13 +375,13 @@ def angle_problems(
     for name, a, turns in (("theta", theta, 1), ("phi", phi, 2)):
         if a is None:
             continue
-        found = finite_range(a)
-        if found.bad:
+        span = finite_range(a)
+        if span.bad:
             yield _bad_values("E410", name, a, ~np.isfinite(a), "not finite", "replace the bad values")
             continue
         # the limit as float32, as which NumPy compares it with values
         limit, most = ("pi" if turns == 1 else "2 pi"), float(np.float32(turns * math.pi + _ANGLE_ROUNDING))
-        if max(-found.low, found.high) > most:
+        if max(-span.low, span.high) > most:
             fix = f"give radians from -{limit} to {limit}; np.deg2rad turns degrees into radians"
             yield _bad_values("E525", name, a, np.abs(a) > most, f"outside -{limit} to {limit}", fix)
         elif name == "phi" and ndim == 2:

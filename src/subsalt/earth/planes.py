@@ -97,8 +97,8 @@ class Planes(ABC):
         """Return the smallest and the largest finite value; goes through all planes. NaN where there is none."""
         low, high = np.inf, -np.inf
         for _, part in self.slabs():
-            found = finite_range(part)
-            low, high = min(low, found.low), max(high, found.high)
+            span = finite_range(part)
+            low, high = min(low, span.low), max(high, span.high)
         return (low, high) if low <= high else (math.nan, math.nan)
 
     def section(self, axis: int, index: int) -> NDArray[np.float32]:
@@ -315,11 +315,11 @@ def summarise_part(values: NDArray[Any] | Planes, lo: int, hi: int) -> PartSumma
     every, row = max(1, values.size // MEDIAN_OF), math.prod(values.shape[1:])
     sampled = [np.empty(0, values.dtype)]
     for start, part in slabs(values, lo=lo, hi=hi):
-        found = finite_range(np.asarray(part, np.float32))
-        if found.bad and first is None:
+        span = finite_range(np.asarray(part, np.float32))
+        if span.bad and first is None:
             first = first_index(~np.isfinite(part), start)
-        bad += found.bad
-        low, high = min(low, found.low), max(high, found.high)
+        bad += span.bad
+        low, high = min(low, span.low), max(high, span.high)
         # the values of the whole that stand at multiples of `every`
         sampled.append(part.reshape(-1)[-start * row % every :: every].copy())
     return PartSummary(bad, first, low, high, np.concatenate(sampled))

@@ -59,19 +59,19 @@ class Facts:
     @classmethod
     def of(cls, slab: EarthModel, stencil: Stencil, start: int = 0) -> Facts:
         """Return the facts of a slab whose first value is number `start` of the whole."""
-        found = slab.extremes(stencil)
+        waves = slab.extremes(stencil)
         limits = {name: slab.limits(name) for name in slab.volumes}
         nonzero = {name for name, ends in limits.items() if ends != (0.0, 0.0)}
         return cls(
             limits,
-            float(found.slowest_by_depth.min()),
-            tuple(found.slowest_by_depth.tolist()),
-            found.fastest,
-            found.eigenvalue,
+            float(waves.slowest_by_depth.min()),
+            tuple(waves.slowest_by_depth.tolist()),
+            waves.fastest,
+            waves.eigenvalue,
             "theta" in nonzero,
             not nonzero.isdisjoint(("epsilon", "delta")),
-            found.over,
-            start + found.first_over if found.over else None,
+            waves.over,
+            start + waves.first_over if waves.over else None,
         )
 
     def __add__(self, other: Facts) -> Facts:

@@ -388,8 +388,8 @@ class Needs:
             held["model volumes"] = FLOAT * grid.size * count
             if isinstance(self.setup, MigrationSetup) and self.setup.carries:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
-        elif isinstance(self.setup.model, StreamedModel) and (kept := self.setup.model.kept_bytes):
-            held["model volumes"] = kept
+        elif isinstance(self.setup.model, StreamedModel) and (size := self.setup.model.kept_bytes):
+            held["model volumes"] = size
         return held
 
     def _in_hand(self, shot: Shot, part: Part, snapshot_arrays: Mapping[str, int] | None) -> dict[str, int]:
