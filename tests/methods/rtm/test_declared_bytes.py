@@ -13,7 +13,8 @@ from subsalt import kernels
 from subsalt.acquisition.injection import HICKS, sinc_points, supports
 from subsalt.methods.rtm import conditions
 from subsalt.methods.rtm.arrays import RankArrays
-from subsalt.methods.rtm.image_sum import ImageSum, carried_bytes, finishing_bytes, sums_bytes
+from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
+from subsalt.methods.rtm.image_sum import ImageSum, sums_bytes
 from subsalt.methods.rtm.memory import shot_memory
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.domain import shell_of, shell_shape

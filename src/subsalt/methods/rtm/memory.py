@@ -14,7 +14,8 @@ from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
-from subsalt.methods.rtm.image_sum import carried_bytes, finishing_bytes, gathers_bytes, sums_bytes
+from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
+from subsalt.methods.rtm.image_sum import gathers_bytes, sums_bytes
 from subsalt.methods.rtm.modelling import mapping_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
 

@@ -16,7 +16,8 @@ from subsalt.earth.streamed import StreamedModel
 from subsalt.kernels.sizes import DOUBLE
 from subsalt.methods.rtm.arrays import ALONE, FLOAT, Part, RankArrays, Setup
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, gathers_bytes, summing_bytes
+from subsalt.methods.rtm.image_memory import summing_bytes
+from subsalt.methods.rtm.image_sum import ILLUMINATION, gathers_bytes
 from subsalt.methods.rtm.memory import (
     modelled_shot_memory,
     prepared_memory,
