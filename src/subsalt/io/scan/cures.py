@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.fix import Fix
-from subsalt.io.segy.geometry import ScannedFile, column, positions, trace_kinds, unit_factor
+from subsalt.io.segy.geometry import ScannedFile, column, positions, source_depths, trace_kinds, unit_factor
 from subsalt.io.segy.headers import apply_scalar, fix_text
 
 #: traces of all files on which a correction is tried
@@ -203,11 +203,7 @@ def _scalars(scanned: Scanned) -> list[dict[str, Any]]:
 
 def _source_depths(scanned: Scanned, fix: Fix) -> NDArray[np.float64]:
     """Return depths of sources below the surface (byte 49), m, without the elevation of the surface."""
-    parts = []
-    for s in scanned:
-        values = {**s.values, "source_elevation": np.zeros(s.layout.n_traces)}
-        parts.append(positions(values, s.layout, fix).src[s.live, 2])
-    return np.concatenate(parts)
+    return np.concatenate([source_depths(s.values, s.layout, fix)[s.live] for s in scanned])
 
 
 def exchanged_depths(scanned: Scanned, fix: Fix) -> str:

@@ -172,7 +172,7 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
 
     def box(points: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
         part = points[use]
-        return tuple((float(part[:, i].min()), float(part[:, i].max())) for i in range(3))
+        return tuple(zip(part.min(axis=0).tolist(), part.max(axis=0).tolist(), strict=True))
 
     return FileFacts(
         **{name: getattr(lay, name) for name in _SAME},

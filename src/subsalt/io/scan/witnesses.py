@@ -7,7 +7,7 @@ midpoints may lie far from their bins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +66,13 @@ def constant_bias(said: Values, distance: Values) -> tuple[float, float] | None:
     return (much, scatter) if 0.5 <= ratio <= 2.0 and np.ptp(distance) > 2 * ROUNDED else None
 
 
-def distances_of_bins(one: ScannedFile, fix: Fix) -> dict[tuple[str, ...], float]:
+#: ends of traces whose x and y may be exchanged
+EXCHANGES = ((), ("source", "receiver"), ("receiver",), ("source",))
+
+
+def distances_of_bins(
+    one: ScannedFile, fix: Fix, exchanges: Sequence[tuple[str, ...]] = EXCHANGES
+) -> dict[tuple[str, ...], float]:
     """Return the median distance of bins and midpoints, m, by the ends whose x and y are exchanged for it.
 
     Empty where a file names no bins or has no coordinates.
@@ -80,7 +86,7 @@ def distances_of_bins(one: ScannedFile, fix: Fix) -> dict[tuple[str, ...], float
         both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
         return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
 
-    return {ends: off(ends) for ends in ((), ("source", "receiver"), ("receiver",), ("source",))}
+    return {ends: off(ends) for ends in exchanges}
 
 
 def sides_with_coordinates(one: ScannedFile, fix: Fix) -> bool | None:
@@ -88,7 +94,7 @@ def sides_with_coordinates(one: ScannedFile, fix: Fix) -> bool | None:
 
     None where bins say nothing of that.
     """
-    off = distances_of_bins(one, fix)
+    off = distances_of_bins(one, fix, EXCHANGES[:2])
     now, other = off.get((), 0.0), off.get(("source", "receiver"), 0.0)
     return now < other if min(now, other) <= EXPLAINED * max(now, other) > 0 else None
 

@@ -148,6 +148,19 @@ def positions(
     return TracePositions(src, rcv, get("offset", np.int32(1)), delay)
 
 
+def source_depths(values: dict[str, NDArray], layout: FileLayout, fix: Fix) -> NDArray[np.float64]:
+    """Return the depths of sources below the surface (byte 49), (n,), m, whatever its elevation."""
+    n = layout.n_traces
+    if fix.source_depth is not None:
+        return np.full(n, fix.source_depth)
+    scalar = (
+        column(values, "elevation_scalar", n)
+        if fix.elevation_scalar is None
+        else np.int32(fix.elevation_scalar)
+    )
+    return lengths(values, "source_depth", scalar, n) * unit_factor(layout, fix) + 0.0
+
+
 def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
     """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
     plain = apply_scalar(values[name], scalar) if name in values else np.zeros(n)

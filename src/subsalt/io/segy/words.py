@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +166,7 @@ class HeaderBytes:
         """Names of all values."""
         return tuple(f.name for f in fields(cls) if f.name != "types")
 
+    @cache  # noqa: B019 - a frozen value of a few hundred bytes, and a survey of many files asks for the same one
     def dtype(self, endian: str, extended: bool = False) -> np.dtype:
         """Return a structured type over a trace header of 240 bytes, or 480 with its first extension.
 
