@@ -10,7 +10,7 @@ Beside it: the prediction that a run begins with, seconds by phase of what is le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -335,14 +335,14 @@ class ShotsRun(ImagingRun):
                 if state.request.running_sum and state.ledger.get(KEY) is None:
                     state.ledger.set(KEY, summed.setting)
                 summed = take_up(state)
-        shots = self._enter_shots(state.world.bcast(summed.shots))
+        shots = self._enter_shots(set(state.world.bcast(summed.shots)))
         if state.world.size == 1 and state.ledger is not None and state.ledger.get(KEY) is not None:
             self.running = RunningSum(self.setup, state, [s.id for s in shots])
         return shots
 
     def planned_units(self) -> Sequence[Shot]:
         """Return the shots, for a process that computes some of them and leaves the run directory as it is."""
-        return self._enter_shots(())
+        return self._enter_shots(set())
 
     def without_running_sum(self) -> str:
         """Return why the images of shots cannot be added while others are computed."""
@@ -355,7 +355,7 @@ class ShotsRun(ImagingRun):
         with self.state.clock("image sum"):
             return self.running.advance()
 
-    def _enter_shots(self, summed: Collection[int]) -> Sequence[Shot]:
+    def _enter_shots(self, summed: Set[int]) -> Sequence[Shot]:
         """Return the shots, entered into the ledger; those whose sums are there count as done."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
         self.signal = signal_facts(
@@ -367,7 +367,7 @@ class ShotsRun(ImagingRun):
         self.reuse = Reuse.of_run(self.setup, state.folder, ledger, state.world, summed)
         done = {shot for shot in hashes if shot in summed or not self.reuse.missing(shot)}
         if ledger is not None:
-            ledger.keep({*self.reuse.names, *summed})
+            ledger.keep(summed | set(self.reuse.names))
             ledger.requeue(set(self.reuse.names) - done)
         if text := self.reuse.said([s.id for s in shots], done):
             state.request.say(text)
