@@ -119,7 +119,7 @@ test-libraries: build ## test what subsalt does with xarray, ObsPy, PyTorch, PyL
 		cp constraints-libraries.txt $(LIBRARIES)/installed.txt; }
 	@for site in $(LIBRARIES)/lib/python3.*/site-packages; do \
 		$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("platlib"))' > $$site/subsalt.pth; done
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
+	PATH="$(abspath $(BIN)):$$PATH" PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
 
 mutants: build emulated ## plant 69 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
