@@ -1,6 +1,6 @@
 """Planted mistakes are caught, no cure that is printed does harm, and nothing is found in clean surveys.
 
-The first form of every third mistake is planted here, and is named; of some, every cure is pasted that is printed. All
+The first form of every fifth mistake is planted here, and is named; of some, every cure is pasted that is printed. All
 forms are planted and judged by ``SUBSALT_TESTS=all`` or ``make prove-cures``, which takes an hour. What is not caught
 yet stands in ``planted/open.txt``, what is wrongly said of clean surveys in ``planted/alarms.txt``;
 ``python tests/check/planted --write-open`` writes both lists.
@@ -22,9 +22,9 @@ from thorough import ALL, some
 
 PLANTED = chosen() if ALL else sample()
 #: numbers of the mistakes whose cures are pasted one by one: some that take a second each
-JUDGED = sorted(TITLES) if ALL else [1, 16, 27, 42, 58, 68]
+JUDGED = sorted(TITLES) if ALL else [1, 27, 42, 68]
 #: those that a check is to name
-NAMED = sorted(TITLES)[:: 1 if ALL else 3]
+NAMED = sorted(TITLES)[:: 1 if ALL else 5]
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_check_names_the_mistake(bench, number):
     assert [f.name for f in forms if not bench.is_named(f)] == []
 
 
-@pytest.mark.parametrize("name", some(SURVEYS, 5))
+@pytest.mark.parametrize("name", some(SURVEYS, 4))
 def test_nothing_is_found_in_a_clean_survey_but_what_is_known(bench, name):
     findings = bench.false_alarms(name)
     assert {line.split()[0] for line in findings} == known_alarms().get(name, set()), findings

@@ -10,6 +10,7 @@ from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
+from thorough import thorough
 
 pytestmark = MPI
 
@@ -49,6 +50,7 @@ def write(folder):
     return folder / "job.toml"
 
 
+@thorough  # of one process, in every medium: `methods/rtm/test_memory.py`
 def test_three_ranks_take_what_was_planned(tmp_path):
     job = write(tmp_path)
     plan = plan_job(Job.from_toml(job), 3, threads=1)

@@ -18,7 +18,7 @@ from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import view_of
 from subsalt.run.stop_request import request_stop
-from thorough import some
+from thorough import some, thorough
 
 pytestmark = MPI
 
@@ -42,11 +42,6 @@ def made(path, nt):
     (path / "slabs.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
     migrate_job(Job.from_toml(path / "job.toml"), path / "whole")
     return path
-
-
-@pytest.fixture
-def folder(folders):
-    return folders(SHORT)
 
 
 def digest(run_dir):
@@ -118,7 +113,8 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
     assert [r["state"] for r in rows] == ["done"] * SHOTS
 
 
-@pytest.mark.parametrize("finish", [False, True])
+# shots given back: `test_shots_at_once`, `test_stopping`, and here by a signal
+@pytest.mark.parametrize("finish", [pytest.param(False, marks=thorough), True])
 def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
     folder = folders(LONG)
     name = f"watched-{finish}"
@@ -141,12 +137,3 @@ def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
     assert digest(folder / name) == digest(folder / "whole")
     if finish:
         assert {r["attempt"] for r in peek(folder / name)} == {1}
-
-
-def test_the_log_of_a_run_is_small(folder):
-    done = run(3, ["subsalt", "migrate", "job.toml", "--run", "log"], cwd=folder)
-    assert done.rc == 0, done
-    assert done.err[1:] == ["", ""]
-    assert done.out[1:] == ["", ""]
-    assert len(done.err[0].splitlines()) < 5, done
-    assert not done.mpiexec, done

@@ -11,6 +11,7 @@ from time_case import hashes, make, positions
 from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
+from thorough import thorough
 
 pytestmark = MPI
 
@@ -79,7 +80,7 @@ SLOW = """
 """
 
 
-@pytest.mark.parametrize("kind", ["full-offset", "image"])
+@pytest.mark.parametrize("kind", [pytest.param("full-offset", marks=thorough), "image"])
 def test_killed_and_gone_on_with_other_ranks(survey, tmp_path, kind):
     """Killed with restart points, gone on with another number of ranks, killed again, finished by one process."""
     folder, next_traces = tmp_path / "run", []

@@ -11,7 +11,7 @@ from patience import wait_for
 from subsalt.parallel.comm import single
 from subsalt.parallel.notes import note
 from subsalt.parallel.watchdog import _AwakeClock, watch
-from thorough import sample, some
+from thorough import sample, some, thorough
 
 #: seconds of silence that the programs allow
 T = 2.0
@@ -231,10 +231,10 @@ def test_ranks_end_when_their_launcher_is_gone():
 @pytest.mark.parametrize(
     ("number", "code", "struck", "hosts"),
     [
-        (signal.SIGTERM, 75, 3, False),
+        pytest.param(signal.SIGTERM, 75, 3, False, marks=thorough),
         (signal.SIGTERM, 75, 3, True),  # the word goes around the ring of hosts
         (signal.SIGINT, 130, None, False),
-        (signal.SIGUSR1, 75, 0, False),
+        pytest.param(signal.SIGUSR1, 75, 0, False, marks=thorough),
     ],
 )
 def test_a_signal_stops_rank_0_and_with_it_all(number, code, struck, hosts):

@@ -32,7 +32,7 @@ from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
 from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.run.ledger_file import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
-from thorough import ALL, some  # noqa: E402
+from thorough import ALL, some, thorough  # noqa: E402
 
 RECORD = json.loads((HERE / "record.json").read_text())
 IMAGES = RECORD["images"].get(str(cpu.describe()["class"]), {})
@@ -68,9 +68,9 @@ def no_rates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @recorded
 def test_images_are_those_of_the_record(jobs: Jobs) -> None:
-    """Half of the migrations in depth in ``make test``, all of them in ``make test-all``."""
+    """A third of the migrations in depth in ``make test``, all of them in ``make test-all``."""
     every = list(MIGRATIONS | BACKWARDS)
-    names = every if ALL else every[::2]
+    names = every if ALL else every[::3]
     hashes = {name: jobs.image(name) for name in names}
     hashes |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
     hashes |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
@@ -80,7 +80,7 @@ def test_images_are_those_of_the_record(jobs: Jobs) -> None:
 
 
 @recorded
-@pytest.mark.parametrize("name", some(OTHER_WAYS, 3))
+@pytest.mark.parametrize("name", some(OTHER_WAYS, 2))
 def test_ways_through_memory_and_disk_change_nothing(jobs: Jobs, name: str) -> None:
     assert jobs.image(name) == IMAGES[OTHER_WAYS[name][0]]
 
@@ -153,7 +153,7 @@ def test_ranks_change_nothing(jobs: Jobs, ranks: int) -> None:
 
 
 @recorded
-@pytest.mark.parametrize(("ranks", "decomp"), [(4, [2, 2]), (3, [1, 3])])
+@pytest.mark.parametrize(("ranks", "decomp"), [(4, [2, 2]), pytest.param(3, [1, 3], marks=thorough)])
 def test_blocks_change_nothing(jobs: Jobs, ranks: int, decomp: list[int]) -> None:
     for marks in MPI:
         if marks.name == "skipif" and marks.args[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import subsalt
@@ -20,12 +21,16 @@ LABELS = {
 #: measurements are dated
 LAB = ("machine/",)
 CALLS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
+#: what a module that makes such a call has in its text: few have, and only these are parsed
+CALL = re.compile(rf"\.\s*(?:{'|'.join(CALLS)})\s*\(")
 
 
 def reads_of_the_day(path: Path) -> list[int]:
     """Return the lines in which a module asks for the time of day."""
-    places = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    text, places = path.read_text("utf-8"), []
+    if not CALL.search(text):
+        return places
+    for node in ast.walk(ast.parse(text)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         owner = node.func.value

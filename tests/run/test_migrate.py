@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,12 +32,13 @@ f0 = 15
 grid = "model"
 """
 
+#: shots that are no mirror images of each other: to try the cures of what looks wrong takes longer than a migration
 MODEL = (
     """
 [model]
 vp = { z = [0, 240, 241, 400], value = [2000, 2000, 2400, 2400] }
 [acquisition]
-shots = { first = [100, 0], last = [500, 0], n = 4 }
+shots = { first = [100, 0], last = [460, 0], n = 4 }
 receivers = { first = [0, 0], last = [600, 0], n = 61 }
 record_length = 0.4
 dt = 0.002
@@ -172,8 +174,7 @@ def test_a_changed_job_is_refused_with_the_difference(survey: Path, undisturbed:
 def test_a_damaged_partial_image_is_made_again(
     survey: Path, undisturbed: str, tmp_path: Path, damage: str
 ) -> None:
-    run = tmp_path / "run"
-    migrate_job(Job.from_toml(survey / "job.toml"), run)
+    run = Path(shutil.copytree(survey / "undisturbed", tmp_path / "run"))
     part = run / "images" / "shot_000002.planes"
     data = bytearray(part.read_bytes())
     if damage == "flip":
@@ -309,9 +310,8 @@ def test_a_run_of_an_older_version_goes_on(survey: Path, undisturbed: str, tmp_p
     from subsalt.io.volumes.plane_file import PlaneFile
     from subsalt.view.run_image import read_run
 
-    run = tmp_path / "run"
+    run = Path(shutil.copytree(survey / "undisturbed", tmp_path / "run"))
     job = Job.from_toml(survey / "job.toml")
-    migrate_job(job, run)
     db = sqlite3.connect(run / "ledger.sqlite")
     for path in sorted((run / "images").glob("*.planes"))[:3]:
         with PlaneFile(path) as file:

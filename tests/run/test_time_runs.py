@@ -20,6 +20,7 @@ from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of
 from subsalt.run.resume import ResumeOptions
 from subsalt.view.reading import is_gathers
+from thorough import each, thorough
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +46,21 @@ def blocks_of(memory):
     )
 
 
-@pytest.mark.parametrize("kind", ["full-offset", "image"])
 @pytest.mark.parametrize(
-    ("keys", "memory", "threads"),
-    [
-        ("trace_block = 7", None, 1),
-        ("trace_block = 1000", None, 3),
-        ("trace_block = 50", 60_000, 2),
-        ("trace_block = 400\nsave_every = 0", 5_000, 1),
-    ],
+    ("kind", "cuts"),
+    each(
+        ["full-offset", "image"],
+        [
+            ("trace_block = 7", None, 1),
+            ("trace_block = 1000", None, 3),
+            ("trace_block = 50", 60_000, 2),
+            ("trace_block = 400\nsave_every = 0", 5_000, 1),
+        ],
+    ),
 )
-def test_bytes_depend_on_the_job_alone(survey, tmp_path, monkeypatch, kind, keys, memory, threads):
+def test_bytes_depend_on_the_job_alone(survey, tmp_path, monkeypatch, kind, cuts):
     """Traces 7 at a time or all, one block to dozens, 1 to 3 threads."""
+    keys, memory, threads = cuts
     monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
     if memory:
         monkeypatch.setattr(kirchhoff_layout, "cut", blocks_of(memory))
@@ -193,7 +197,7 @@ def stop_after(monkeypatch, blocks_of_traces):
     return count
 
 
-@pytest.mark.parametrize("at", [1, 4, 9])
+@pytest.mark.parametrize("at", [pytest.param(1, marks=thorough), 4, pytest.param(9, marks=thorough)])
 def test_what_was_summed_before_a_stop_is_kept(survey, tmp_path, monkeypatch, at):
     """Ctrl-C in the middle of a sum: the next start goes on behind the traces that were in it."""
     run = tmp_path / "run"
@@ -246,7 +250,7 @@ def test_a_damaged_restart_point_is_dropped_and_said(survey, tmp_path, monkeypat
     assert "restart point dropped" in (run / "events.jsonl").read_text()
 
 
-@pytest.mark.parametrize("kind", ["full-offset", "image"])
+@pytest.mark.parametrize("kind", [pytest.param("full-offset", marks=thorough), "image"])
 def test_what_is_left_is_cut_for_less_memory(survey, tmp_path, monkeypatch, kind):
     """A stopped run goes on in smaller blocks, from the restart point of the large one."""
     run = tmp_path / "run"

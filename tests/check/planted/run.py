@@ -113,7 +113,7 @@ def known_alarms() -> dict[str, set[str]]:
 
 
 def sample() -> list[Form]:
-    """Return the first form of every mistake, of which every run of the tests plants a third."""
+    """Return the first form of every mistake, of which every run of the tests plants a fifth."""
     first = {form.number: form for form in reversed(chosen())}
     return [first[number] for number in sorted(first)]
 
