@@ -2,9 +2,9 @@
 // media; D1 of p along x and y, of the last field along z. It comes before the field step, which reads Psi of
 // neighbours.
 //
-// Layout: the boxes of all six sides are parts of one launch; a thread takes a quad of z and goes through some planes.
-// Along x and y the cells are quads too; along z they are read and written one by one, for those of the back window are
-// not aligned. Predicted bytes per cell: Psi read and written, the field read: 12; neighbours come from L2 and L1.
+// Layout: the boxes of all six sides are parts of one launch; a thread takes a quad of z and goes through some planes,
+// by code of its axis alone. Predicted bytes per cell: Psi read and written, the field read: 12; neighbours come from
+// L2 and L1.
 #include "absorb.cuh"
 #include "kernels.hpp"
 
@@ -12,20 +12,35 @@ namespace subsalt::cuda {
 
 namespace {
 
-/// b Psi + (b - 1) D1 u for the cells of a quad in the layer along z.
-template <int M>
-SUBSALT_DEVICE void advance_z(const DeviceProblem& pb, const Levels& lv, const Part& part, const Place& at,
-                              const float* u) {
-    const RowWindow<M> row(u, load4(u), pb.radius);
-    const float4 g = first<M, true>(pb.d[2], pb.radius, [&](int k) { return row.difference(k); });
-    float* const psi = lv.psi[2] + window_row(pb, at.x, at.y);
-    const int4 cells = __ldg(reinterpret_cast<const int4*>(pb.layer_cell[2] + at.z));
+/// Psi of an axis in the planes of a thread. `Quads`: those of z are aligned in its memory.
+template <int M, int Axis, bool Quads>
+SUBSALT_DEVICE void advance(const DeviceProblem& pb, const Levels& lv, const Part& part, Place at) {
+    const float* u = (Axis == 2 && pb.fields == 2 ? lv.curr[1] : lv.curr[0]) + padded_offset(pb, at.x, at.y, at.z);
+    for (; at.x < at.x_end; ++at.x, u += pb.plane) {
+        if constexpr (Axis == 2) {
+            const RowWindow<M> row(u, load4(u), pb.radius);
+            const float4 g = first<M, true>(pb.d[2], pb.radius, [&](int k) { return row.difference(k); });
+            const LayerCells cells(pb, at.z);
+            float* const psi = lv.psi[2] + window_row(pb, at.x, at.y);
+            const float4 b = load4(pb.b[2] + at.z), less = sub(b, quad_of(1.0f));
+            if constexpr (Quads) {
+                cells.store<true>(part, at, psi, remember(b, less, cells.values<true>(0, psi), g));
+            } else {
 #pragma unroll
-    for (int i = 0; i < quad; ++i) {
-        const int z = at.z + i;
-        if (z < part.lo[2] || z >= part.hi[2]) continue;
-        float& cell = psi[i == 0 ? cells.x : i == 1 ? cells.y : i == 2 ? cells.z : cells.w];
-        cell = remember(pb.b[2][z], pb.b[2][z] - 1.0f, cell, component(g, i));
+                for (int i = 0; i < quad; ++i) {
+                    if (at.z + i < part.lo[2] || at.z + i >= part.hi[2]) continue;
+                    float& cell = psi[cells.at(i)];
+                    cell = remember(component(b, i), component(less, i), cell, component(g, i));
+                }
+            }
+        } else {
+            const Loaded along{u, Axis == 0 ? pb.plane : pb.row};
+            const float4 g = first<M>(pb.d[Axis], pb.radius, [&](int k) { return along.difference(k); });
+            const int i = Axis == 0 ? at.x : at.y;
+            float* const psi = layer_rows(pb, Axis, at.x, at.y, at.z).row(lv.psi[Axis], __ldg(pb.layer_cell[Axis] + i));
+            const float b = pb.b[Axis][i];
+            store_inside(part, at, psi, remember(b, b - 1.0f, load4_own(psi), g));
+        }
     }
 }
 
@@ -34,24 +49,16 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads)
     advance_psi(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
                 const __grid_constant__ Parts parts) {
     const Part& part = part_of_block(parts);
-    Place at = place_of_thread(pb, part);
+    const Place at = place_of_thread(pb, part, points_of_block(pb, part));
     if (at.idle) return;
-    const int axis = part.axis;
-    const float* u = (axis == 2 && pb.fields == 2 ? lv.curr[1] : lv.curr[0]) + padded_offset(pb, at.x, at.y, at.z);
-    for (; at.x < at.x_end; ++at.x, u += pb.plane) {
-        if (axis == 2) {
-            advance_z<M>(pb, lv, part, at, u);
-            continue;
-        }
-        const Loaded along{u, axis == 0 ? pb.plane : pb.row};
-        const float4 g = first<M>(axis == 0 ? pb.d[0] : pb.d[1], pb.radius, [&](int k) { return along.difference(k); });
-        const int i = axis == 0 ? at.x : at.y;
-        const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
-        const int row = __ldg((axis == 0 ? pb.layer_cell[0] : pb.layer_cell[1]) + i);
-        float* const psi = (axis == 0 ? lv.psi[0] : lv.psi[1]) + rows.begin + row * rows.stride;
-        const float b = axis == 0 ? pb.b[0][i] : pb.b[1][i];
-        store_inside(part, at, psi, remember(b, b - 1.0f, load4_own(psi), g));
-    }
+    if (part.axis == 0)
+        advance<M, 0, false>(pb, lv, part, at);
+    else if (part.axis == 1)
+        advance<M, 1, false>(pb, lv, part, at);
+    else if (lies_in_quads(pb, part.hi[2]))
+        advance<M, 2, true>(pb, lv, part, at);
+    else
+        advance<M, 2, false>(pb, lv, part, at);
 }
 
 } // namespace

@@ -42,15 +42,11 @@ SUBSALT_DEVICE float4 add_stretched(float4 acc, const Problem& pb, const Place& 
     return fma(load4(pb.stretch.square + at.z), first<M, true>(pb.c[2], pb.radius, pair), acc);
 }
 
-template <int Fields, int M, int Dim, Boundary B, class Storage, bool Stretched>
-SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
-    field_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
-                const __grid_constant__ Parts parts) {
-    const Part& part = part_of_block(parts);
-    Place at = place_of_thread(pb, part);
-    if (at.idle) return;
-    SUBSALT_SHARED(float4, room);
+/// The march of a thread. `Axes`: those of the layer that have terms (absorb.cuh).
+template <int Fields, int M, int Dim, Boundary B, class Storage, bool Stretched, int Axes>
+SUBSALT_DEVICE void march_with(const DeviceProblem& pb, const Levels& lv, const Part& part, Place at, float4* room) {
     constexpr int stages = FieldSlots<Fields>::planes;
+    constexpr bool along_z = (Axes & 4) != 0, quads = Axes != all_axes;
     FieldSlots<Fields> slots(room);
     const int radius = M > 0 ? M : pb.radius, planes = at.x_end - at.x;
     Index here = padded_offset(pb, at.x, at.y, at.z);
@@ -77,7 +73,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     column.begin(lv.curr[0] + here, pb.plane);
 
     for (; at.x < at.x_end; ++at.x) {
-        if constexpr (B == Boundary::pml) keep_nothing_of(at);
+        if constexpr (Axes != 0) keep_nothing_of(at);
         if (at.x + stages - 1 < at.x_end)
             fetch(here + (stages - 1) * pb.plane, [&](int i) { return slots.ahead(i); });
         else
@@ -103,19 +99,17 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         // the Laplacian of p; of VTI its x and y part a, and D2 of q along z, b
         float4 a = Stretched && Fields == 1 ? mul(load4(pb.stretch.centre[0] + at.z), p) : mul(pb.centre, p),
                extra = quad_of(-0.0f);
-        if constexpr (B == Boundary::pml) {
-            float4 own = mul(pb.c[0][0], p);
-            add_second_twice<M>(a, own, pb.c[0], radius, pair_x);
-            extra = layer_term<M>(pb, lv, part, 0, at, own);
-            if (Dim == 3) {
-                own = mul(pb.c[1][0], p);
-                add_second_twice<M>(a, own, pb.c[1], radius, pair_y);
-                extra = add(extra, layer_term<M>(pb, lv, part, 1, at, own));
+        const auto add_axis = [&](auto axis, auto pair) {
+            if constexpr ((Axes & 1 << axis) != 0) {
+                float4 own = mul(pb.c[axis][0], p);
+                add_second_twice<M>(a, own, pb.c[axis], radius, pair);
+                extra = add(extra, layer_term<M, axis>(pb, lv, part, at, own));
+            } else {
+                a = add_second<M>(a, pb.c[axis], radius, pair);
             }
-        } else {
-            a = add_second<M>(a, pb.c[0], radius, pair_x);
-            if (Dim == 3) a = add_second<M>(a, pb.c[1], radius, pair_y);
-        }
+        };
+        add_axis(Constant<0>{}, pair_x);
+        if constexpr (Dim == 3) add_axis(Constant<1>{}, pair_y);
         const auto model = [&](Model which, int i) {
             return Storage::values(pb, which, slots.template now<typename Storage::Quad>(i));
         };
@@ -127,7 +121,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         if constexpr (Fields == 1) {
             const RowWindow<M> row(u, p, radius);
             const auto pair_z = [&](int k) { return row.pair(k); };
-            if constexpr (B == Boundary::pml) {
+            if constexpr (along_z) {
                 float4 own = mul(pb.c[2][0], p);
                 if constexpr (Stretched) {
                     a = add_stretched<M>(a, pb, at, pair_z);
@@ -135,27 +129,27 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
                 } else {
                     add_second_twice<M, true>(a, own, pb.c[2], radius, pair_z);
                 }
-                a = add(a, add_term_z<M, Stretched>(extra, pb, lv, part, at, own));
-            } else if constexpr (Stretched) {
-                a = add_stretched<M>(a, pb, at, pair_z);
+                a = add(a, add_term_z<M, Stretched, quads>(extra, pb, lv, part, at, own));
             } else {
-                a = add_second<M, true>(a, pb.c[2], radius, pair_z);
+                if constexpr (Stretched)
+                    a = add_stretched<M>(a, pb, at, pair_z);
+                else
+                    a = add_second<M, true>(a, pb.c[2], radius, pair_z);
+                if constexpr (Axes != 0) a = add(a, extra);
             }
             finish(0, a, p, slots.now(of_prev));
         } else {
-            if constexpr (B == Boundary::pml) a = add(a, extra);
+            if constexpr (Axes != 0) a = add(a, extra);
             const float4 q = slots.now(of_q);
             const RowWindow<M> row(lv.curr[1] + here, q, radius);
             const auto pair_z = [&](int k) { return row.pair(k); };
             float4 b = quad_of(0.0f), own = b;
-            if constexpr (!Stretched || B == Boundary::pml)
-                own = add_second<M, true>(mul(pb.c[2][0], q), pb.c[2], radius, pair_z);
+            if constexpr (!Stretched || along_z) own = add_second<M, true>(mul(pb.c[2][0], q), pb.c[2], radius, pair_z);
             if constexpr (Stretched)
                 b = add_stretched<M>(mul(load4(pb.stretch.centre[1] + at.z), q), pb, at, pair_z);
             else
                 b = own;
-            if constexpr (B == Boundary::pml)
-                b = add(b, add_term_z<M, Stretched>(quad_of(-0.0f), pb, lv, part, at, own));
+            if constexpr (along_z) b = add(b, add_term_z<M, Stretched, quads>(quad_of(-0.0f), pb, lv, part, at, own));
             const float4 e = model(Model::e, of_e), s = model(Model::s, of_s);
             finish(0, rhs_of_p(e, s, a, b), p, slots.now(of_prev));
             finish(1, rhs_of_q(s, a, b), q, slots.now(of_q_prev));
@@ -164,6 +158,26 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         slots.next();
         here += pb.plane;
     }
+}
+
+template <int Fields, int M, int Dim, Boundary B, class Storage, bool Stretched>
+SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
+    field_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
+                const __grid_constant__ Parts parts) {
+    const Part& part = part_of_block(parts);
+    const BlockPoints block = points_of_block(pb, part);
+    const Place at = place_of_thread(pb, part, block);
+    if (at.idle) return;
+    SUBSALT_SHARED(float4, room);
+    const auto march = [&](auto axes) {
+        march_with<Fields, M, Dim, B, Storage, Stretched, axes>(pb, lv, part, at, room);
+    };
+    if constexpr (B != Boundary::pml)
+        march(Constant<0>{});
+    else if constexpr (M == 0 || Dim == 2)
+        march(Constant<all_axes>{});
+    else
+        for_axes(axes_near(pb, block), march);
 }
 
 template <int Fields, bool Stretched>

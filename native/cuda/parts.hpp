@@ -95,16 +95,32 @@ SUBSALT_DEVICE const Part& part_of_block(const Parts& parts) {
     return parts.part[i];
 }
 
-SUBSALT_DEVICE Place place_of_thread(const Problem& pb, const Part& part) {
+/// The points of a part that this block has, [lo, hi); in 2-D x is cut into rows of the block.
+struct BlockPoints {
+    int lo[3], hi[3];
+};
+
+SUBSALT_DEVICE BlockPoints points_of_block(const Problem& pb, const Part& part) {
     const bool flat = pb.dim == 2;
-    const int block = static_cast<int>(blockIdx.x - part.first), thread = static_cast<int>(threadIdx.x);
-    const int row = thread / part.lanes, lane = thread - row * part.lanes;
+    const int block = static_cast<int>(blockIdx.x - part.first);
     const int tile_z = block % part.tiles_z, rest = block / part.tiles_z;
     const int tile_y = rest % part.tiles_y, along_x = rest / part.tiles_y;
+    const int planes = flat ? part.rows * part.planes : part.planes;
+    BlockPoints out;
+    out.lo[0] = part.lo[0] + along_x * planes, out.hi[0] = min(out.lo[0] + planes, part.hi[0]);
+    out.lo[1] = flat ? 0 : part.lo[1] + tile_y * part.rows,
+    out.hi[1] = flat ? 1 : min(out.lo[1] + part.rows, part.hi[1]);
+    out.lo[2] = part.lo[2] / 4 * 4 + 4 * tile_z * part.lanes, out.hi[2] = min(out.lo[2] + 4 * part.lanes, part.hi[2]);
+    return out;
+}
+
+SUBSALT_DEVICE Place place_of_thread(const Problem& pb, const Part& part, const BlockPoints& block) {
+    const bool flat = pb.dim == 2;
+    const int thread = static_cast<int>(threadIdx.x), row = thread / part.lanes, lane = thread - row * part.lanes;
     Place at;
-    at.z = part.lo[2] / 4 * 4 + 4 * (tile_z * part.lanes + lane);
-    at.y = flat ? 0 : part.lo[1] + tile_y * part.rows + row;
-    at.x = part.lo[0] + (flat ? along_x * part.rows + row : along_x) * part.planes;
+    at.z = block.lo[2] + 4 * lane;
+    at.y = flat ? 0 : block.lo[1] + row;
+    at.x = block.lo[0] + (flat ? row * part.planes : 0);
     at.x_end = min(at.x + part.planes, part.hi[0]);
     at.idle = row >= part.rows || at.x >= at.x_end || at.y >= part.hi[1] || at.z >= part.hi[2];
     at.whole = at.z >= part.lo[2] && (at.z + 4 <= part.hi[2] || part.hi[2] == pb.n[2]);

@@ -37,13 +37,12 @@ SUBSALT_DEVICE unsigned bits_of_memory(const DeviceProblem& pb, const Levels& lv
     for (int axis = 0; axis < 3; ++axis) {
         const int cell = __ldg(pb.layer_cell[axis] + at[axis]);
         if (cell < 0) continue;
-        Index place = window_row(pb, x, y) + cell;
-        if (axis < 2) {
-            const LayerRows rows = layer_rows(pb, axis, x, y, z);
-            place = rows.begin + cell * rows.stride;
+        for (float* const* kind : kinds) {
+            if (kind[axis] == nullptr) continue;
+            const float* const memory = kind[axis];
+            bits |= bits_of(axis < 2 ? layer_rows(pb, axis, x, y, z).row(memory, cell)
+                                     : memory + window_row(pb, x, y) + cell);
         }
-        for (float* const* kind : kinds)
-            if (kind[axis] != nullptr) bits |= bits_of(kind[axis] + place);
     }
     return bits;
 }

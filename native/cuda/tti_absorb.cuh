@@ -41,16 +41,16 @@ SUBSALT_DEVICE float2 add_layer_xy(const DeviceProblem& pb, const Levels& lv, fl
     const LayerRows rows = layer_rows(pb, Axis, at.x, at.y, at.z);
     float2 g = zero2();
     if constexpr (has_psi) {
-        const float* const psi = lv.psi[Axis] + rows.begin;
+        const float* const psi = lv.psi[Axis];
         const auto psi_of = [&](int k) {
             const int row = __ldg(cells + k);
-            return row < 0 ? zero2() : ldg2(psi + row * rows.stride);
+            return row < 0 ? zero2() : ldg2(rows.row(psi, row));
         };
         g = first<psi_at_once<M>>(pb.d[Axis], M, [&](int k) { return psi_of(k) - psi_of(-k); });
     }
     float2 term = g;
     if (r >= 0) {
-        float* const zeta = (has_psi ? lv.zeta : lv.zeta2)[Axis] + rows.begin + r * rows.stride;
+        float* const zeta = rows.row((has_psi ? lv.zeta : lv.zeta2)[Axis], r);
         const float2 d2 = second_of_axis<M>(pb.c[Axis], w);
         const float2 x = fma(pb.tilt.weight[Field], d2, slope<M>(pb.tilt.d, flux));
         const float2 now = remember(pb.b[Axis][i], pb.b[Axis][i] - 1.0f, load2(zeta), has_psi ? x + g : x);
@@ -60,50 +60,59 @@ SUBSALT_DEVICE float2 add_layer_xy(const DeviceProblem& pb, const Levels& lv, fl
     return a + term;
 }
 
-/// One point of a row: the field and its flux along z in shared memory, the row's memory of the layer.
-struct PointZ {
-    const float *w, *flux, *psi;
+/// The memory of z of a row: Psi, and Zeta of the field.
+struct RowMemory {
+    const float* psi;
     float* zeta;
 };
 
-/// `a` of the point at z with the term along z, of a stretched axis times a^2, and Zeta advanced. A point near both
-/// sides, on a grid with few points, gets the terms of the CPU's two windows one after the other. Psi of z is made of
-/// q, field 1.
+/// `a` of a pair with the term along z, of a stretched axis times a^2, and Zeta advanced. `w`, `flux`: the field and
+/// its flux along z. A point near both sides, on a grid with few points, gets the terms of the CPU's two windows one
+/// after the other. Psi of z is made of q, field 1.
 template <int M, int Field, bool Stretched>
-SUBSALT_DEVICE float add_layer_z(const DeviceProblem& pb, float a, int z, const PointZ& at) {
+SUBSALT_DEVICE float2 add_layer_z(const DeviceProblem& pb, float2 a, const PairPlace& at, const PairWindow<M>& w,
+                                  const PairWindow<M>& flux, const RowMemory& row) {
     constexpr bool has_psi = Field == 1;
     const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
     const int near_lo = lo > 0 ? lo + M : 0, near_hi = hi > 0 ? n - hi - M : n;
-    if (z >= near_lo && z < near_hi) return a;
-    const int* const cells = pb.layer_cell[2] + z;
-    const int cell = __ldg(cells);
-    float g = 0.0f, front = -0.0f, back = -0.0f;
-    if constexpr (has_psi) {
-        const auto psi_of = [&](int k) {
-            const int cell = __ldg(cells + k);
-            return cell < 0 ? 0.0f : __ldg(at.psi + cell);
-        };
-        g = first<psi_at_once<M>>(pb.d[2], M, [&](int k) { return psi_of(k) - psi_of(-k); });
-        (z < near_lo ? front : back) = g;
+    if (at.z >= near_lo && at.z + 1 < near_hi) return a;
+    float2 s = slope<M>(pb.tilt.d, flux);
+    if constexpr (Stretched) s = DepthPair{pb.stretch, at.z}.root() * s;
+    const float2 x = fma(pb.tilt.weight[Field], second_of_axis<M>(pb.c[2], w), s);
+#pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+        const int z = at.z + i;
+        if (!(i == 0 ? at.inside.x : at.inside.y) || (z >= near_lo && z < near_hi)) continue;
+        const int* const cells = pb.layer_cell[2] + z;
+        const int cell = __ldg(cells);
+        float g = 0.0f, front = -0.0f, back = -0.0f;
+        if constexpr (has_psi) {
+            const auto psi_of = [&](int k) {
+                const int cell = __ldg(cells + k);
+                return cell < 0 ? 0.0f : __ldg(row.psi + cell);
+            };
+            g = first<psi_at_once<M>>(pb.d[2], M, [&](int k) { return psi_of(k) - psi_of(-k); });
+            (z < near_lo ? front : back) = g;
+        }
+        if (cell >= 0) {
+            float* const zeta = row.zeta + cell;
+            const float r = i == 0 ? x.x : x.y;
+            const float now = remember(pb.b[2][z], pb.b[2][z] - 1.0f, *zeta, has_psi ? r + g : r);
+            *zeta = now;
+            if (z < lo)
+                front = front + now;
+            else
+                back = back + now;
+        }
+        const float here = i == 0 ? a.x : a.y;
+        float next = (here + front) + back;
+        if constexpr (Stretched) {
+            const float square = __ldg(pb.stretch.square + z);
+            next = fma1(square, back, fma1(square, front, here));
+        }
+        a = i == 0 ? make_float2(next, a.y) : make_float2(a.x, next);
     }
-    if (cell >= 0) {
-        const float d2 = add_second<M>(pb.c[2][0] * at.w[0], pb.c[2], M, [&](int k) { return at.w[k] + at.w[-k]; });
-        const float s = first<M>(pb.tilt.d, M, [&](int k) { return at.flux[k] - at.flux[-k]; });
-        const float along_z = Stretched ? __ldg(pb.stretch.root + z) * s : s;
-        const float x = fma1(pb.tilt.weight[Field], d2, along_z);
-        float* const zeta = at.zeta + cell;
-        const float now = remember(pb.b[2][z], pb.b[2][z] - 1.0f, *zeta, has_psi ? x + g : x);
-        *zeta = now;
-        if (z < lo)
-            front = front + now;
-        else
-            back = back + now;
-    }
-    if constexpr (Stretched) {
-        const float square = __ldg(pb.stretch.square + z);
-        return fma1(square, back, fma1(square, front, a));
-    }
-    return (a + front) + back;
+    return a;
 }
 
 } // namespace subsalt::cuda

@@ -150,16 +150,21 @@ private:
 
     // What the turn at the next plane needs
     SUBSALT_DEVICE void ask_for_heads() {
-#pragma unroll
-        for (int f = 0; f < 2; ++f)
-            if constexpr (TiltedColumn<M>::is_queue)
-                head_[f] = in_memory_ ? ldg2(lv_.curr[f] + at_ + (M + 1) * pb_.plane) : zero2();
+        if constexpr (!TiltedColumn<M>::is_queue) return;
+        head_[0] = head_[1] = zero2();
+        if (!in_memory_) return;
+        const Index from = at_ + (M + 1) * pb_.plane;
+        head_[0] = ldg2(lv_.curr[0] + from), head_[1] = ldg2(lv_.curr[1] + from);
     }
     SUBSALT_DEVICE void ask_for_axis(int planes_on) {
 #pragma unroll
+        for (float2& axis : axis_)
+            axis = zero2();
+        if (!in_grid_) return;
+        const Index from = at_ + planes_on * pb_.plane;
+#pragma unroll
         for (int i = 0; i < 3; ++i)
-            if (Dim == 3 || i != 1)
-                axis_[i] = in_grid_ ? ldg2(pb_.tilt.axis[i] + at_ + planes_on * pb_.plane) : zero2();
+            if (Dim == 3 || i != 1) axis_[i] = ldg2(pb_.tilt.axis[i] + from);
     }
     /// Number i of the pairs further out that this thread copies.
     SUBSALT_DEVICE Outer outer(int i) const {
@@ -285,12 +290,10 @@ private:
             float2 a = zero2();
             if (inside) a = along_yz<Field>(x, made[Field].a, advances);
             const float2 flux = x <= last_ ? made[Field].x : zero2();
-            const auto before = [&](int lag) {
-                return load2(Tile::fx(shared_, Field, (x - lag) & (Tile::slots - 1), unit_.y, unit_.z));
-            };
+            const auto before = [&](int lag) { return load2(Tile::fx(shared_, Field, x - lag, unit_.y, unit_.z)); };
             done[Field] = push_divergence_x<M>(acc_[Field], a, flux, pb_.tilt.d, before);
             if (advances && completes) done[Field] = layer_x<Field>(c, done[Field], flux, before);
-            store2(Tile::fx(shared_, Field, x & (Tile::slots - 1), unit_.y, unit_.z), flux);
+            store2(Tile::fx(shared_, Field, x, unit_.y, unit_.z), flux);
         });
         wait_for_copies<1>(); // models and last level of plane x - M are there
         if (completes) advance(c, done[0], done[1]);
@@ -325,15 +328,8 @@ private:
         }
         if (advances && in_grid_) {
             const Index row = window_row(pb_, x, y_);
-            const Mask inside = place(x).inside;
-#pragma unroll 1
-            for (int i = 0; i < 2; ++i) {
-                const PointZ at{w + i, fz + i, lv_.psi[2] + row, (Field == 1 ? lv_.zeta : lv_.zeta2)[2] + row};
-                const float here = i == 0 ? a.x : a.y;
-                const bool is_in = i == 0 ? inside.x : inside.y;
-                const float next = is_in ? add_layer_z<M, Field, Stretched>(pb_, here, z_ + i, at) : here;
-                a = i == 0 ? make_float2(next, a.y) : make_float2(a.x, next);
-            }
+            a = add_layer_z<M, Field, Stretched>(pb_, a, place(x), PairWindow<M>(w), PairWindow<M>(fz),
+                                                 {lv_.psi[2] + row, (Field == 1 ? lv_.zeta : lv_.zeta2)[2] + row});
         }
         return a;
     }

@@ -108,8 +108,9 @@ struct TiltedTile {
     SUBSALT_DEVICE static float* fz(float* shared, int x, int field, int y, int z) {
         return shared + at_fz + (2 * (x & 1) + field) * fz_plane + y * fz_row + z + mz;
     }
-    SUBSALT_DEVICE static float* fx(float* shared, int field, int slot, int y, int z) {
-        return shared + at_fx + (field * slots + slot) * fx_plane + y * columns + z;
+    SUBSALT_DEVICE static float* fx(float* shared, int field, int x, int y, int z) {
+        const int slot = x * fx_plane & (slots * fx_plane - 1); // both are powers of two
+        return shared + at_fx + field * slots * fx_plane + (slot | (y * columns + z));
     }
     /// m, e, s and the last level of both fields, of a point that only its thread reads.
     SUBSALT_DEVICE static float* point(float* shared, int which, int y, int z) {

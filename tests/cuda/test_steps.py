@@ -145,6 +145,8 @@ def test_boxes_of_few_points(gpu_device):
         ((9, 8, 10), (5, 4, 3, 5, 4, 6)),  # nothing but layer
         ((3, 2, 1), (1, 1, 1, 1, 1, 0)),
         ((26, 30, 90), (3, 9, 8, 2, 20, 21)),
+        ((20, 18, 72), (0, 0, 0, 0, 5, 7)),  # aligned quads of z at the back too
+        ((20, 18, 96), (3, 4, 0, 2, 6, 8)),
     ],
 )
 def test_layers_of_any_width(gpu_device, medium, shape, widths):

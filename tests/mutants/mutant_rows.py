@@ -373,10 +373,10 @@ AXIS = [
     ),
     Mutant(
         "Depth axis",
-        "the layer at the bottom on a GPU",
+        "the layer along z on a GPU",
         "native/cuda/absorb.cuh",
-        "out[i] = fma1(square, back, fma1(square, front, component(extra, i)));",
-        "out[i] = fma1(square, front, component(extra, i)) + back;",
+        "return Stretched ? fma1(__ldg(pb.stretch.square + z), term, sum) : sum + term;",
+        "return sum + term;",
         "cuda/test_steps.py -k emulated",
         "emulated",
     ),
