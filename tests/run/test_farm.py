@@ -214,6 +214,28 @@ def test_an_address_that_others_reach_needs_tls(address: str, fine: bool) -> Non
     assert error.value.code == "E878"
 
 
+class Finished:
+    """The future of a task that is finished, and whose worker is gone with the answer."""
+
+    status = "finished"
+
+    def result(self, timeout: float) -> str:
+        assert timeout > 0
+        raise TimeoutError
+
+
+def test_an_answer_that_is_gone_with_its_worker_is_not_waited_for(tmp_path: Path) -> None:
+    assert dask._end_of(7, Finished()) == Ended(7, None, "its answer is gone with its worker")
+    client = dask.DaskFarm(None, tmp_path / "run")
+    future = Finished()
+    client._asked["tcp://a"] = future
+    client._judge("tcp://a", future)
+    # neither accepted nor refused: it is asked again
+    assert (client._asked, client._good, client.refused) == ({}, {}, {})
+    client.close()
+    assert not (tmp_path / "run" / "attempts").exists()
+
+
 def test_options_that_do_not_belong_together(
     line: tuple[Path, RunResult],
     subsalt_command: Callable[..., tuple[int, str, str]],

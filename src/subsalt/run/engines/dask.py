@@ -28,6 +28,8 @@ from subsalt.run.ledger import ATTEMPTS
 
 #: seconds without a word from a worker after which it counts as lost, and for which an answer of a scheduler is waited
 TTL, PATIENCE = 60.0, 30.0
+#: seconds in which an answer of less than a kilobyte comes from a worker that is there
+FETCH = 10.0
 #: seconds between two looks at the list of workers
 LOOK = 0.5
 
@@ -220,11 +222,14 @@ class DaskFarm:
         latest = self._asked.get(name)
         if latest is None or latest is not future or future.status == "cancelled":
             return
-        why, facts = "", {}
+        facts: dict[str, Any] = {}
         if future.status != "finished":
             why = f"it does not have this version of subsalt ({_said(future)})"
+        elif (answer := _answer(future)) is None:
+            del self._asked[name]  # asked again, if it is there
+            return
         else:
-            facts = json.loads(future.result())
+            facts = json.loads(answer)
             why = self._difference(facts)
         if not why:
             self._good[name] = WorkerFacts(name, str(facts["host"]), int(facts["cores"]))
@@ -251,8 +256,22 @@ def _end_of(number: int, future: Any) -> Ended:
     """Return the end of a task from its future."""
     if future.status != "finished":
         return Ended(number, None, _said(future))
-    answer = json.loads(future.result())
+    text = _answer(future)
+    if text is None:
+        return Ended(number, None, "its answer is gone with its worker")
+    answer = json.loads(text)
     return Ended(number, int(answer["code"]), str(answer["errors"]))
+
+
+def _answer(future: Any) -> str | None:
+    """Return the answer of a future that is finished; None when its worker is gone before it could be fetched.
+
+    Dask would compute the task again, on that same worker, and wait for it without end.
+    """
+    try:
+        return str(future.result(timeout=FETCH))
+    except Exception:  # of many kinds, by the state of the connection
+        return None
 
 
 def _said(future: Any) -> str:
