@@ -79,10 +79,11 @@ def test_a_run_is_not_disturbed_by_trials(memory: Memory) -> None:
     problem, plain = (make_problem(SHAPE, "isotropic", "pml", 8) for _ in range(2))
     host = to_cpu(problem, random_state(problem))
     states = [to_device(problem, host) for _ in range(2)]
-    assert cuda.Segment(problem).advance(states[0], 123, FINITE_EVERY, True)
+    steps = 8 * tuning.ROUNDS * (len(tuner.tunings(problem)) + tuning.FINALISTS) + 3
+    assert cuda.Segment(problem).advance(states[0], steps, FINITE_EVERY, True)
     assert tuner.tuner_of(problem).settled
     tuner.tuner_of(plain).settled = True
-    assert cuda.Segment(plain).advance(states[1], 123, FINITE_EVERY, True)
+    assert cuda.Segment(plain).advance(states[1], steps, FINITE_EVERY, True)
     assert [np.asarray(a).tobytes() for a in states[0].arrays()] == [
         np.asarray(a).tobytes() for a in states[1].arrays()
     ]
