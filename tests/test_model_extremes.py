@@ -7,7 +7,7 @@ import pytest
 
 from subsalt import _native
 from subsalt.earth.extremes import finite_range, wave_extremes
-from subsalt.earth.planes import InMemoryPlanes, KeptPlanes
+from subsalt.earth.planes import CachedPlanes, InMemoryPlanes
 from subsalt.numerics import side_by_side
 
 RNG = np.random.default_rng(12)
@@ -97,8 +97,8 @@ class Counted(InMemoryPlanes):
 def test_kept_planes_are_made_once_and_not_written_to():
     values = RNG.standard_normal((9, 4, 5)).astype(np.float32)
     source = Counted(values)
-    planes = KeptPlanes(source)
-    assert planes.kept_bytes == values.nbytes
+    planes = CachedPlanes(source)
+    assert planes.cached_bytes == values.nbytes
     for lo, hi in ((2, 4), (3, 9), (0, 9), (5, 5)):
         assert planes.read(lo, hi).tobytes() == values[lo:hi].tobytes()
     assert source.reads.tolist() == [1] * 9

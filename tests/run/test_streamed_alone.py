@@ -84,7 +84,7 @@ def test_the_model_is_carried_to_the_grid_of_the_waves_once(folder, monkeypatch)
     box = Box((0, 0, 0), model.grid.shape3)
     # its facts are known, and with them all planes
     monkeypatch.setattr(Regridded, "read", None)
-    assert model.kept_bytes == 3 * 4 * model.grid.size
+    assert model.cached_bytes == 3 * 4 * model.grid.size
     for name in model.volumes:
         assert model.values(name, box).tobytes() == whole.volume(name).tobytes()
 
@@ -93,7 +93,7 @@ def test_a_model_too_large_to_be_kept_is_carried_again(folder, monkeypatch):
     monkeypatch.setattr(earth_model, "KEPT", 1)
     held, streamed = (Job.from_toml(folder / f"{n}.toml") for n in ("held", "streamed"))
     model, whole = streamed.open_propagation_model(), held.open_propagation_model()
-    assert model.kept_bytes == 0
+    assert model.cached_bytes == 0
     assert model.values("vp", Box((0, 0, 0), model.grid.shape3)).tobytes() == whole.volume("vp").tobytes()
 
 

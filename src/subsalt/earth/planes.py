@@ -73,7 +73,7 @@ class Planes(ABC):
         """Return the planes ``lo <= ix < hi``, C-ordered; ``0 <= lo <= hi <= nx``."""
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """Bytes of values that stay in memory once they have been read."""
         return 0
 
@@ -188,7 +188,7 @@ class MappedPlanes(Planes):
         return self._source.sources()
 
 
-class KeptPlanes(Planes):
+class CachedPlanes(Planes):
     """Another volume of which every plane is made once and kept.
 
     For a volume that costs more to make than to hold: a model on a coarser grid is gone through for its extremes, and
@@ -208,7 +208,7 @@ class KeptPlanes(Planes):
         return self._source.step
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """Bytes of all values."""
         return self.nbytes
 

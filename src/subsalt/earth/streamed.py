@@ -17,7 +17,7 @@ from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.memory import require
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
-from subsalt.earth.planes import ConstantPlanes, KeptPlanes, Moved, Planes
+from subsalt.earth.planes import CachedPlanes, ConstantPlanes, Moved, Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.numerics.side_by_side import each_as_it_comes
 from subsalt.numerics.stencil import Stencil
@@ -231,7 +231,7 @@ class Files:
 
     def keeping(self) -> Files:
         """Return the same volumes, each plane of which is made once and then kept in memory."""
-        return replace(self, volumes={name: KeptPlanes(planes) for name, planes in self.volumes.items()})
+        return replace(self, volumes={name: CachedPlanes(planes) for name, planes in self.volumes.items()})
 
     def whole(self) -> EarthModel:
         """Return the model in memory; every volume is read at once."""
@@ -429,9 +429,9 @@ class StreamedModel(TimeStep):
         return part.take(index[:, [0, 2]] if self.grid.ndim == 2 else index)
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """Bytes of volumes that stay in memory between windows."""
-        return sum(planes.kept_bytes for planes in self.files.volumes.values())
+        return sum(planes.cached_bytes for planes in self.files.volumes.values())
 
     @property
     def traffic(self) -> Moved:

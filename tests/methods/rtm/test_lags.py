@@ -91,7 +91,7 @@ def test_steps_of_whole_cells_are_summed_and_others_interpolated() -> None:
     # a wave of four points a period comes out right between them, and zero keeps its bits
     h = 10.0 * np.array(between.cells)
     wave = np.cos(2 * np.pi * h / 40.0 + 0.3).astype(np.float32)[:, None]
-    out = between.asked(wave)[:, 0]
+    out = between.interpolated(wave)[:, 0]
     assert np.abs(out - np.cos(2 * np.pi * np.array(between.lags) / 40.0 + 0.3)).max() < 5e-3
     assert out[8] == wave[between.cells.index(0), 0]
 

@@ -249,7 +249,7 @@ class LagAxis:
         """``"x"`` or ``"y"``."""
         return "xy"[self.axis]
 
-    def asked(self, summed: NDArray[np.float32]) -> NDArray[np.float32]:
+    def interpolated(self, summed: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the gathers that are asked for, (..., lags, nz), of the finished ones of all `cells`."""
         if self.weights is None:
             return summed

@@ -275,7 +275,7 @@ def model_files(job: RtmTables, comm: Comm) -> Files:
 def _way(job: RtmTables) -> Way:
     """Return the way in which the files of a job become its model."""
 
-    def found() -> Way:
+    def read() -> Way:
         given = job.remember("parameters", lambda: load_parameters(job))
         grid = job_grid(job) or given["vp"].grid
         assert grid is not None
@@ -284,7 +284,7 @@ def _way(job: RtmTables) -> Way:
         smoothing = Smoothing(section.smoothing, axis, section.smoothing_top)
         return grid, job.grid is not None, smoothing, frame_of_model(job, given)
 
-    way: Way = job.remember("way to the model", found)
+    way: Way = job.remember("way to the model", read)
     return way
 
 

@@ -536,7 +536,7 @@ class LagSum:
                     summed[:, :, n] = planes[np.ix_(xs, ys)]
                 k += 1
             columns = (tuple((xs + lo).tolist()), lags.columns[1])
-            values, angles = axis.asked(summed), self.angles
+            values, angles = axis.interpolated(summed), self.angles
             if angles:
                 values = angle_gathers(values, axis.lags, self.setup.image_grid.spacing3[2], angles)
             out.append(GatherPlanes(axis, angles, columns, values))

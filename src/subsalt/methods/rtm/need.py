@@ -389,7 +389,7 @@ class Needs:
             held["model volumes"] = FLOAT * grid.size * count
             if isinstance(self.setup, MigrationSetup) and self.setup.carries:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
-        elif isinstance(self.setup.model, StreamedModel) and (size := self.setup.model.kept_bytes):
+        elif isinstance(self.setup.model, StreamedModel) and (size := self.setup.model.cached_bytes):
             held["model volumes"] = size
         return held
 

@@ -296,7 +296,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
         f"{basis.shots} shots",
         basis,
         decision.error,
-        [*proposed, *_not_as_asked(job, world), *_findings(basis)],
+        [*proposed, *_without_effect(job, world), *_findings(basis)],
         decision.group_size,
     )
 
@@ -408,7 +408,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     return setup, survey, files
 
 
-def _not_as_asked(job: Job, world: World) -> list[Finding]:
+def _without_effect(job: Job, world: World) -> list[Finding]:
     """Return warnings of what the job asks for of ranks and processes, and does not get."""
     requested, at_once = job.parallel.group, job.parallel.shots_at_once
     out = []
