@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from counted_planes import CountedPlanes
 from subsalt import _native
 from subsalt.earth.extremes import finite_range, wave_extremes
-from subsalt.earth.planes import CachedPlanes, InMemoryPlanes
+from subsalt.earth.planes import CachedPlanes
 from subsalt.numerics import side_by_side
 
 RNG = np.random.default_rng(12)
@@ -82,21 +83,9 @@ def test_arrays_that_do_not_fit_are_refused():
             _native.wave_extremes(*wrong[:3], False, 1.0, *wrong[3:])
 
 
-class Counted(InMemoryPlanes):
-    """A volume that counts how often each of its planes is read."""
-
-    def __init__(self, values):
-        super().__init__(values)
-        self.reads = np.zeros(len(values), int)
-
-    def read(self, lo, hi):
-        self.reads[lo:hi] += 1
-        return super().read(lo, hi)
-
-
 def test_kept_planes_are_made_once_and_not_written_to():
     values = RNG.standard_normal((9, 4, 5)).astype(np.float32)
-    source = Counted(values)
+    source = CountedPlanes(values)
     planes = CachedPlanes(source)
     assert planes.cached_bytes == values.nbytes
     for lo, hi in ((2, 4), (3, 9), (0, 9), (5, 5)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from counted_planes import CountedPlanes
 from subsalt import ricker
 from subsalt.earth import regrid
 from subsalt.earth.even_depths import EvenDepths
@@ -46,18 +47,6 @@ def test_bits_do_not_depend_on_the_planes_asked_for(target):
     for lo, hi in ((0, 1), (3, 11), (target.shape[0] - 2, target.shape[0])):
         first, end = by.planes(lo, hi)
         assert by.carried(values[first:end], first, lo, hi).tobytes() == whole[lo:hi].tobytes()
-
-
-class CountedPlanes(InMemoryPlanes):
-    """A volume that counts how often each of its planes is read."""
-
-    def __init__(self, values):
-        super().__init__(values)
-        self.reads = np.zeros(len(values), int)
-
-    def read(self, lo, hi):
-        self.reads[lo:hi] += 1
-        return super().read(lo, hi)
 
 
 @pytest.mark.parametrize("target", GRIDS)

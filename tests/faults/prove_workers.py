@@ -47,7 +47,7 @@ from subsalt.io.event_log import read_events  # noqa: E402
 
 #: parts of a run that mpiexec computes at the beginning and leaves for mpiexec at the end
 FIRST, LAST = 0.05, 0.05
-#: strikes that cost at most so many tasks: that in hand, and one that waits
+#: the most tasks that a strike may cost: the one in progress, and one that waits
 TASKS = 2
 
 

@@ -153,7 +153,9 @@ def configured(options: dict[str, str]) -> Any:
     return package.config.set({f"distributed.comm.tls.{name}": options[key] for name, key in names.items()})
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="openssl, which makes the certificates, is not installed"
+)
 def test_a_scheduler_behind_tls_takes_certificates_of_its_authority_alone(
     job: Path, whole: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,10 @@
 
 The first steps of a run on a large enough grid try several cuts in turn, and the fastest of them once more. The winner
 is kept for this process and, by `remember_in`, for later ones: by processor, instruction set, medium, order, layer,
-threads and rough shape. Other programs disturb trials: a later process lets the cut that it finds compete with one
-other, and tries all anew where that is clearly faster. Trials are steps of the run itself, so that nothing is computed
-in vain. ``SUBSALT_TUNE=off`` takes the defaults,
-``SUBSALT_TILE_ROWS`` sets the rows of a tile, and ``SUBSALT_BATCH`` is the seed of a random number of steps at a time.
+threads and rough shape. Other programs disturb trials: a later process compares the cut that it finds with one other,
+and tries all of them again if the other is clearly faster. Trials are steps of the run itself, so that nothing is
+computed in vain. ``SUBSALT_TUNE=off`` takes the defaults, ``SUBSALT_TILE_ROWS`` sets the rows of a tile, and
+``SUBSALT_BATCH`` is the seed of a random number of steps at a time.
 """
 
 from __future__ import annotations

@@ -224,6 +224,6 @@ def take_up(state: RunState) -> Summed:
     done = ledger.hashes()
     for shot in summed.shots:
         if shot not in done:
-            # a ledger that was built anew: the sum itself says that it has this shot
+            # the ledger was rebuilt: the sum itself says that it has this shot
             ledger.finish(shot, summed.sha256, 0.0)
     return summed
