@@ -210,6 +210,7 @@ TEXTS: dict[str, Figures] = {
     "docs/performance.md": several(
         lambda end: [ACCURACY],
         lambda end: against("tti-256", "our scheme")("-family25"),
+        lambda end: against("tti-256", "our scheme")("-family25-model1"),
         lambda end: ratios("rtm2d", *MIGRATIONS)("-family25"),
         lambda end: ratios("rtm3d", *MIGRATIONS)("-family25"),
         lambda end: waveforms("-family25"),
