@@ -57,7 +57,7 @@ pictures = false
 
 #: stages of a migration by the function that begins them: the folder of its file, and its name
 STAGES = {
-    ("job", "check_job"): "checks",
+    ("job", "check_before_run"): "checks",
     ("run", "run_units"): "shots",
     ("methods/rtm", "prepare"): "setup",
     ("methods/rtm", "predict"): "setup",

@@ -3,11 +3,13 @@ where `view` writes."""
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
+from subsalt.errors import Finding
 
 #: a job with one warning
 WARNED = MIGRATE + '\n[propagation]\nboundary = "none"\n'
@@ -60,6 +62,32 @@ def test_warnings_of_check_are_counted_and_new_ones_are_printed(job, subsalt_com
     record = job.parent / "line.check" / "warnings.json"
     record.write_text(json.dumps({"printed": [["W999", "another"]]}))
     assert "warning" in labels(subsalt_command("migrate", job)[1])
+
+
+def test_a_run_that_goes_on_tries_no_cures_and_says_so(job, subsalt_command, monkeypatch):
+    from subsalt.job import checking
+
+    tried = []
+    judged = checking.judged
+    monkeypatch.setattr(checking, "judged", lambda *words: tried.append(words) or judged(*words))
+    warned = Finding("W226", "warning", "offsets disagree", "[data.bytes] offset = 0", {})
+    rules = checking._untried
+    monkeypatch.setattr(
+        checking, "_untried", lambda job: replace(rules(job), findings=[*rules(job).findings, warned])
+    )
+    code, out, err = subsalt_command("migrate", job)
+    assert (code, tried) == (0, []), err
+    assert f"fix: {warned.fix}\nthese cures were not tried: subsalt check {job} tries each" in out
+    page = (job.with_suffix(".run") / "report.html").read_text()
+    assert "did not try the cures" in page
+    # refused, and shown by check: tried
+    assert subsalt_command("migrate", job, "--strict")[0] == 65
+    assert len(tried) == 1
+    assert "not tried" not in subsalt_command("check", job)[1]
+    assert len(tried) == 2
+    # nothing to try
+    monkeypatch.setattr(checking, "_untried", rules)
+    assert "not tried" not in subsalt_command("migrate", job, "-v")[1]
 
 
 @pytest.mark.parametrize(

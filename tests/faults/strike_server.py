@@ -28,15 +28,15 @@ shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
 CHECKED: dict[str, checking.CheckResult] = {}
 
 
-def check_once(job: BaseJob) -> checking.CheckResult:
+def check_once(job: BaseJob, strict: bool = False) -> checking.CheckResult:
     """Check a job, whose files stay as they are, in the first command alone: half of what so small a run costs."""
     said = job.resolved_toml()
     if said not in CHECKED:
-        CHECKED[said] = check_job(job)
+        CHECKED[said] = check_before_run(job, strict)
     return CHECKED[said]
 
 
-check_job, checking.check_job = checking.check_job, check_once
+check_before_run, checking.check_before_run = checking.check_before_run, check_once
 
 
 def command(request: dict) -> int:

@@ -39,7 +39,7 @@ def survey(tmp_path_factory) -> Path:
 @pytest.fixture
 def unchecked(monkeypatch):
     """Let jobs run that the checks refuse beforehand: what the end says must not depend on them."""
-    monkeypatch.setattr("subsalt.job.checking.check_job", lambda job: type("", (), {"findings": []})())
+    monkeypatch.setattr("subsalt.job.checking.check_before_run", lambda *_: type("", (), {"findings": []})())
 
 
 def fails(job, run, code, exit_code, *words):

@@ -35,11 +35,11 @@ _FILES = {"image": "image", "shots_dir": "shots", "report": "report"}
 
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> list[Finding]:
     """Apply every rule: errors stop, warnings are shown or, where `check` has shown them, counted; return all."""
-    from subsalt.job.checking import check_job
+    from subsalt.job.checking import check_before_run
 
     with ranks.together():
         with waiting("checking", out.as_json or out.quiet):
-            result = check_job(job)
+            result = check_before_run(job, strict)
         bad = [f for f in result.findings if f.level == "error" or (strict and f.level != "ok")]
         if bad:
             raise FindingsError(bad if out.quiet else result.findings, result.exit_code(strict))

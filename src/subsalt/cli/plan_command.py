@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli import seen_warnings
 from subsalt.cli.app_root import NewRunDir, Shots
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
@@ -268,6 +269,7 @@ def plan(
     if farm.workers is not None and workers is None:
         out.say("workers  no time: `subsalt plan` without --no-measure measures the rates")
     out.findings(result.findings)
+    seen_warnings.say_untried(job, result.findings, out)
     out.json(result.to_dict() | ({} if workers is None else {"workers": workers.to_dict()}))
     if result.error is not None:
         raise typer.Exit(result.error.exit_code)

@@ -59,8 +59,24 @@ def show_new(job: BaseJob, findings: Iterable[Finding], out: Out) -> None:
     """Print the warnings that no check of this job has printed, and how many it has."""
     warnings = [f for f in findings if f.level == "warning"]
     before = set() if out.verbose else seen(job)
-    out.findings(f for f in warnings if mark(f) not in before)
-    count = sum(mark(f) in before for f in warnings)
-    if count:
-        where = f": subsalt check {job.path}" if job.path is not None and job.path.is_file() else ""
+    new = [f for f in warnings if mark(f) not in before]
+    out.findings(new)
+    say_untried(job, new, out)
+    if count := len(warnings) - len(new):
+        where = f": {_command(job)}" if _command(job) else ""
         out.note(f"{count} warning{'s' * (count > 1)}, as in check{where}")
+
+
+def say_untried(job: BaseJob, findings: Iterable[Finding], out: Out) -> None:
+    """Print where the cures of warnings are tried, when they were not."""
+    from subsalt.job.judging import untried
+
+    if untried(job, findings):
+        out.note(
+            f"these cures were not tried: {_command(job) or 'subsalt check'} tries each before it shows it"
+        )
+
+
+def _command(job: BaseJob) -> str:
+    """Return the command that checks a job; empty where its file is gone."""
+    return f"subsalt check {job.path}" if job.path is not None and job.path.is_file() else ""

@@ -48,11 +48,15 @@ class CheckResult:
         """Whether a run would be refused."""
         return any(f.level == "error" for f in self.findings)
 
+    def refuses(self, strict: bool = False) -> bool:
+        """Whether a run would be refused; when `strict`, for warnings and what could not be checked, too."""
+        return self.has_errors or (strict and any(f.level != "ok" for f in self.findings))
+
     def exit_code(self, strict: bool = False) -> int:
         """Return 0, or the exit code of the first error: 78 job, 66 missing input, else 65 data."""
         if self.has_errors:
             return self.codes[0] if self.codes else 65
-        return 65 if strict and any(f.level != "ok" for f in self.findings) else 0
+        return 65 if self.refuses(strict) else 0
 
 
 def check_job(job: BaseJob) -> CheckResult:
@@ -63,18 +67,48 @@ def check_job(job: BaseJob) -> CheckResult:
     Reads the models, all trace headers, and some traces. In a run of several ranks the call is collective: rank 0
     applies the rules, and all return the same findings. Cures are tried where one process runs.
     """
-    result: CheckResult = job.remember("check", lambda: _checked(job))
+
+    def tried() -> CheckResult:
+        result, check = _untried(job), method_of(job.method).check
+        if world().size == 1:
+            findings = judged(job, result.findings, lambda other: list(check(other).findings))
+            result = replace(result, findings=findings)
+        return _for_steps(job, result)
+
+    result: CheckResult = job.remember("check", tried)
     return result
 
 
-def _checked(job: BaseJob) -> CheckResult:
-    check = method_of(job.method).check
-    result: CheckResult = check(job)
-    if world().size == 1:
-        result.findings = judged(job, result.findings, lambda other: list(check(other).findings))
-    if job.steps_in_list:
-        result.findings = [replace(f, fix=for_list_of_steps(f.fix)) for f in result.findings]
+def check_before_run(job: BaseJob, strict: bool = False) -> CheckResult:
+    """Apply every rule to a job that is to run; cures are tried only where the run is refused.
+
+    A run that goes on does not wait for trials of cures, which take many times as long as the check. Collective like
+    `check_job`.
+
+    Parameters
+    ----------
+    job : BaseJob
+        The job.
+    strict : bool
+        Whether warnings, and what could not be checked, refuse the run, too.
+    """
+    if job.knows("check"):
+        return check_job(job)
+    result = _untried(job)
+    return check_job(job) if result.refuses(strict) else _for_steps(job, result)
+
+
+def _untried(job: BaseJob) -> CheckResult:
+    """Return what the rules of the method of a job find, cures untried; kept with the job."""
+    result: CheckResult = job.remember("findings", lambda: method_of(job.method).check(job))
     return result
+
+
+def _for_steps(job: BaseJob, result: CheckResult) -> CheckResult:
+    """Return a result whose cures are written as the steps of its job are."""
+    if not job.steps_in_list:
+        return result
+    return replace(result, findings=[replace(f, fix=for_list_of_steps(f.fix)) for f in result.findings])
 
 
 #: findings that a single file does not cause: its own headers leave traces out, the job describes all files, or the

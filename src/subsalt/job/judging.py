@@ -101,6 +101,11 @@ def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
     )
 
 
+def untried(job: BaseJob, findings: Iterable[Finding]) -> bool:
+    """Return whether findings show cures that a check of the job would try, and that were not."""
+    return any(_tried_of(f) and "cures" not in f.evidence for f in findings) and _small(job)
+
+
 def _tried_of(f: Finding) -> list[list[Key]]:
     """Return the cures of a finding that can be judged."""
     if not f.is_fault:

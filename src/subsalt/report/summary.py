@@ -6,6 +6,7 @@ its subject.
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
@@ -194,6 +195,17 @@ def _arrays(plan: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(k, render.size(v), v / rows[0][1]) for k, v in rows]
 
 
+#: keys of cures that `check` tries before it shows them
+_TRIED = re.compile(r"\[(data|model|source|velocity)\b")
+
+
+def _untried(finding: dict[str, Any]) -> bool:
+    """Return whether a warning has a cure that a check tries, and nothing says that it was tried."""
+    cure, evidence = str(finding.get("fix", "")), finding.get("evidence")
+    tried = isinstance(evidence, dict) and "cures" in evidence
+    return finding.get("level") == "warning" and bool(_TRIED.search(cure)) and not tried
+
+
 def findings(facts: RunFacts) -> dict[str, Any] | None:
     """Errors and warnings of the checks, then what the report itself could not find."""
     known = [f for f in listed(facts.run, "findings") if isinstance(f, dict)]
@@ -218,6 +230,7 @@ def findings(facts: RunFacts) -> dict[str, Any] | None:
     return {
         "warnings": warnings,
         "texts": list(texts.values()),
+        "untried": any(map(_untried, known)),
         "passed": passed,
         "notes": facts.notes,
         "finished": facts.finished,

@@ -62,13 +62,13 @@ def migrate_job(
     MemoryPlanError
         When the job does not fit; nothing was started.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.job.checking import check_before_run
 
     folder = job.default_run_dir if run_dir is None else Path(run_dir)
     state = RunState.of(RunRequest(folder, progress, strict, resume, say, recompute))
     with state.clock("check"):
         job = pinned_job(job, state)
-        state.findings = raise_on_errors(check_job(job).findings, strict)
+        state.findings = raise_on_errors(check_before_run(job, strict).findings, strict)
     return migrate_checked(job, state)
 
 

@@ -171,9 +171,9 @@ def checked_for_any_machine(job: KirchhoffJob) -> CheckResult:
     FindingsError
         With everything that a check finds wrong.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.job.checking import check_before_run
 
-    checked = check_job(job)
+    checked = check_before_run(job)
     if any(f.level == "error" and f.code not in OF_THIS_MACHINE for f in checked.findings):
         raise FindingsError(checked.findings, checked.exit_code())
     return checked

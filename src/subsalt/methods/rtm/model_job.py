@@ -99,11 +99,11 @@ def model_job(job: Job, out_dir: Path, progress: Callable[..., None] | None = No
     FindingsError
         When a check finds an error; nothing was started.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.job.checking import check_before_run
 
     state = RunState.of(RunRequest(Path(out_dir), progress))
     with state.clock("check"):
-        raise_on_errors(check_job(job).findings)
+        raise_on_errors(check_before_run(job).findings)
     return model_checked(job, state)
 
 
