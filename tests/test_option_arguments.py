@@ -21,6 +21,16 @@ TAKEN = {
     "born": ((PROPAGATION,), set(), "PropagationKeywords"),
     "born_adjoint": ((PROPAGATION,), set(), "PropagationKeywords"),
     "rtm_operator": ((PROPAGATION,), set(), "PropagationKeywords"),
+    "born_operator": (
+        (PROPAGATION, IMAGING),
+        {f.name for f in fields(IMAGING)} - {"aperture"},
+        "LinearKeywords",
+    ),
+    "lsrtm": (
+        (subsalt.LeastSquaresOptions, PROPAGATION, IMAGING),
+        {f.name for f in fields(IMAGING)} - {"aperture"},
+        "LeastSquaresKeywords",
+    ),
     "reimage": ((Wish,), set(), "ReimageKeywords"),
 }
 

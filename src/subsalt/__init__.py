@@ -20,15 +20,16 @@ every option. The public names:
 Earth and survey
     `Grid`, `EarthModel`, `Survey`, `Shot`, `TimeAxis`, `Wavelet`, `ricker`, `ormsby`
 Model, migrate, plot
-    `forward`, `migrate`, `migrate_time`, `plot`
+    `forward`, `migrate`, `lsrtm`, `migrate_time`, `plot`
 Files
     `read_survey`, `write_survey`, `open_volume`, `open_traces`, `make_example`
 Jobs and runs
     `Job`, `check_job`, `plan_job`, `migrate_job`, `reimage`, `saved_wavefields`
 Linear operators
-    `born`, `born_adjoint`, `rtm_operator`, `dot_test`
+    `born`, `born_adjoint`, `rtm_operator`, `born_operator`, `dot_test`
 Options
-    `PropagationOptions`, `ImagingOptions`, `GatherOptions`, `CheckpointOptions`, `KirchhoffOptions`
+    `PropagationOptions`, `ImagingOptions`, `GatherOptions`, `CheckpointOptions`, `LeastSquaresOptions`,
+    `KirchhoffOptions`
 Time migration
     `ImageGrid`, `ConstantVelocity`, `VelocityFunction`, `LineGeometry`
 Further
@@ -68,6 +69,7 @@ _HOME = {
     # model and migrate
     "forward": "subsalt.api",
     "migrate": "subsalt.api",
+    "lsrtm": "subsalt.least_squares",
     "migrate_time": "subsalt.methods.kirchhoff.migrate_arrays",
     "plot": "subsalt.plotting",
     # files
@@ -87,12 +89,14 @@ _HOME = {
     "born": "subsalt.api",
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
+    "born_operator": "subsalt.methods.lsrtm.operator",
     "dot_test": "subsalt.api",
     # options
     "PropagationOptions": "subsalt.propagation.options",
     "ImagingOptions": "subsalt.propagation.options",
     "GatherOptions": "subsalt.propagation.options",
     "CheckpointOptions": "subsalt.checkpoint.options",
+    "LeastSquaresOptions": "subsalt.inversion.options",
     "KirchhoffOptions": "subsalt.methods.kirchhoff.options",
     # time migration
     "ImageGrid": "subsalt.acquisition.image_grid",

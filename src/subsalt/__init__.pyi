@@ -28,6 +28,7 @@ if not MYPY:
     from subsalt.earth.model import EarthModel as EarthModel
     from subsalt.earth.topography import Topography as Topography
     from subsalt.examples import make_example as make_example
+    from subsalt.inversion.options import LeastSquaresOptions as LeastSquaresOptions
     from subsalt.io.prestack.positions import LineGeometry as LineGeometry
     from subsalt.io.prestack.table import open_traces as open_traces
     from subsalt.io.prestack.time_slices import TimeSlices as TimeSlices
@@ -36,10 +37,12 @@ if not MYPY:
     from subsalt.io.segy.writing import write_survey as write_survey
     from subsalt.io.volumes.volume import open_volume as open_volume
     from subsalt.job.checking import check_job as check_job
+    from subsalt.least_squares import lsrtm as lsrtm
     from subsalt.methods.kirchhoff.migrate_arrays import migrate_time as migrate_time
     from subsalt.methods.kirchhoff.options import KirchhoffOptions as KirchhoffOptions
     from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity as ConstantVelocity
     from subsalt.methods.kirchhoff.velocity.time_velocity import VelocityFunction as VelocityFunction
+    from subsalt.methods.lsrtm.operator import born_operator as born_operator
     from subsalt.methods.rtm.job import Job as Job
     from subsalt.methods.rtm.notebook import reimage as reimage
     from subsalt.methods.rtm.notebook import saved_wavefields as saved_wavefields

@@ -1,7 +1,8 @@
 """Names and types of options that functions take as keyword arguments, for editors and type checkers alone.
 
-Nothing imports this file when a program runs. The options are declared in `subsalt.propagation.options` and
-`subsalt.methods.rtm.reimage`; `tests/test_option_arguments.py` compares every name and type here with them.
+Nothing imports this file when a program runs. The options are declared in `subsalt.propagation.options`,
+`subsalt.inversion.options` and `subsalt.methods.rtm.reimage`; `tests/test_option_arguments.py` compares every name and
+type here with them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Literal, TypedDict
 
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.earth.topography import Topography
+from subsalt.inversion.options import Preconditioner
+from subsalt.inversion.penalty import Kind as PenaltyKind
 from subsalt.methods.rtm.reuse import Times
 from subsalt.numerics.stencil import Kind
 from subsalt.propagation.options import (
@@ -48,6 +51,26 @@ class PropagationKeywords(TypedDict, total=False):
 class ForwardKeywords(PropagationKeywords, total=False):
     """Options of `forward`: fields of `PropagationOptions`, and the aperture of `ImagingOptions`."""
 
+    aperture: float | None
+
+
+class LinearKeywords(PropagationKeywords, total=False):
+    """Options of `born_operator`: fields of `PropagationOptions`, and the aperture of `ImagingOptions`."""
+
+    aperture: float | None
+
+
+class LeastSquaresKeywords(PropagationKeywords, total=False):
+    """Options of `lsrtm`: fields of `LeastSquaresOptions` and `PropagationOptions`, and ``aperture``."""
+
+    iterations: int
+    precondition: Preconditioner
+    floor: float
+    depth_power: float
+    damping: float
+    penalty: PenaltyKind
+    misfit: float
+    noise: float
     aperture: float | None
 
 

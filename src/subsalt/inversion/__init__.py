@@ -1,0 +1,1 @@
+"""Linear inversion of arrays: iterations, preconditioners, penalties, stopping rules. It knows no job and no file."""

@@ -1,0 +1,150 @@
+"""Born modelling by compiled segments: a pair in every medium and grid, the derivative of the data, an inversion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import subsalt as ss
+from subsalt.earth.regrid import Regridder
+from subsalt.errors import ConfigError
+from subsalt.propagation.grid_choice import with_spacing
+
+GRID = ss.Grid((46, 31), (10.0, 10.0))
+X, Z = np.arange(46)[:, None], np.arange(31)[None]
+VP = 2000.0 + 12.0 * Z + 60.0 * np.sin(X / 9)
+WAVELET = ss.ricker(15.0, 0.001)
+SOURCES = [[120.0, 20.0], [330.0, 20.0]]
+RECEIVERS = np.stack([np.arange(30.0, 430.0, 30.0), np.full(14, 30.0)], axis=1)
+SURVEY = ss.Survey.from_arrays(SOURCES, RECEIVERS, nt=110, dt=0.004)
+
+#: rounding of products of single precision, in the worst of those below; anisotropic media take more operations
+PAIR = {"isotropic": 1e-6, "vti": 1e-5, "tti": 1e-5}
+
+
+def model(medium="isotropic"):
+    values = {} if medium == "isotropic" else {"epsilon": 0.2, "delta": 0.1}
+    return ss.EarthModel(GRID, VP, **values, **({"theta": 0.4} if medium == "tti" else {}))
+
+
+@pytest.mark.parametrize(
+    ("medium", "options"),
+    [
+        ("isotropic", {}),
+        ("isotropic", {"free_surface": True}),
+        ("isotropic", {"boundary": "damping", "time_dispersion": False}),
+        ("isotropic", {"aperture": 60.0}),
+        ("isotropic", {"model_storage": "u16"}),
+        ("vti", {}),
+        ("tti", {}),
+    ],
+    ids=str,
+)
+def test_it_is_a_pair(medium, options):
+    assert ss.dot_test(ss.born_operator(model(medium), SURVEY, WAVELET, **options)).error < PAIR[medium]
+
+
+@pytest.mark.parametrize("strategy", ["store", "revolve"])
+def test_it_is_a_pair_on_a_stretched_depth_axis_with_any_checkpoints(strategy):
+    from subsalt.api import WaveGrid
+    from subsalt.methods.lsrtm.operator import BornOperator
+    from subsalt.methods.rtm.linear_setup import linear_setup
+    from subsalt.propagation.options import PropagationOptions
+
+    deep = ss.EarthModel(
+        ss.Grid((31, 61), (10.0, 10.0)), np.broadcast_to(1500.0 + 50.0 * np.arange(61.0), (31, 61))
+    )
+    waves = WaveGrid("auto")
+    options = waves.options(PropagationOptions())
+    used = waves.carry(deep, options, WAVELET, imaging=True)
+    assert used.grid.depth_axis is not None
+    survey = ss.Survey.from_arrays([[150.0, 20.0]], [[60.0, 20.0], [240.0, 20.0]], nt=110, dt=0.004)
+    setup = linear_setup(used, WAVELET, survey.time, options, image_grid=deep.grid)
+    operator = BornOperator(setup, survey, ss.CheckpointOptions(strategy=strategy))
+    assert ss.dot_test(operator).error < PAIR["isotropic"]
+
+
+def test_in_isotropic_media_it_is_the_derivative_of_the_data():
+    """The misfit to the operator that scatters at every time step is what its low-pass leaves out above the band."""
+    dm = np.zeros(GRID.shape)
+    dm[:, 15], dm[18:24, 22] = 3e-9, -4e-9
+    fast = ss.born_operator(model(), SURVEY, WAVELET).forward(dm)
+    every = ss.rtm_operator(model(), SURVEY, WAVELET).forward(dm)
+    # a Ricker wavelet has 3 % of its amplitude where its band ends, and scattering multiplies by the frequency squared
+    assert np.linalg.norm(fast - every) < 0.03 * np.linalg.norm(every)
+
+
+@pytest.fixture(scope="module")
+def perturbed():
+    """Return an operator, a perturbation, and the survey with its data."""
+    operator = ss.born_operator(model(), SURVEY, WAVELET)
+    dm = np.zeros(GRID.shape)
+    dm[:, 15], dm[18:24, 22] = 3e-9, -4e-9
+    data = operator.forward(dm)
+    shots = [replace(s, data=data[i].astype(np.float32)) for i, s in enumerate(SURVEY.shots)]
+    return operator, dm, replace(SURVEY, shots=shots)
+
+
+def test_born_data_are_explained_and_the_misfit_never_rises(perturbed):
+    operator, _, survey = perturbed
+    images = []
+    result = ss.lsrtm(
+        model(), survey, WAVELET, iterations=20, on_iteration=lambda numbers, dm: images.append(dm.copy())
+    )
+    misfit = result.misfit
+    assert misfit[-1] <= 0.05
+    assert all(b < a for a, b in pairwise(misfit))
+    assert result.reason == "20 iterations are done"
+    assert len(images) == 21
+    assert not images[0].any()
+    # what the iteration says of the misfit is what it is: to the rounding of data in single precision
+    data = np.stack([s.data for s in survey.shots]).astype(np.float64)
+    left = data - operator.forward(result.dm)
+    assert np.sum(left**2) / np.sum(data**2) == pytest.approx(misfit[-1], rel=1e-3)
+    assert np.array_equal(result.image, result.dm.astype(np.float32))
+    # an image to start from is gone on from
+    more = ss.lsrtm(model(), survey, WAVELET, iterations=1, start=result.dm)
+    assert more.history[0].misfit == pytest.approx(result.history[-1].misfit, rel=1e-3)
+    assert more.history[1].misfit < more.history[0].misfit
+
+
+def test_a_mask_keeps_what_it_covers_and_another_grid_carries_the_image(perturbed):
+    survey = perturbed[2]
+    coarse = with_spacing(GRID, 15.0)
+    mask = np.ones(coarse.shape)
+    mask[:, :6] = 0
+    result = ss.lsrtm(model(), survey, WAVELET, iterations=1, mask=mask, grid=15.0, precondition="none")
+    assert result.dm.shape == coarse.shape
+    assert not result.dm[:, :6].any()
+    assert result.dm.any()
+    carried = Regridder(coarse, GRID, "mirror").carried(result.dm, 0, 0, GRID.shape[0])
+    assert np.array_equal(result.image, carried.astype(np.float32))
+
+
+def test_what_has_no_exact_adjoint_is_refused(perturbed):
+    survey = perturbed[2]
+    for options, code in (
+        ({"checkpoint": ss.CheckpointOptions(strategy="boundary")}, "E897"),
+        ({"checkpoint": ss.CheckpointOptions(compression="f16", exact=False)}, "E897"),
+        ({"checkpoint": ss.CheckpointOptions(keep="source")}, "E897"),
+        ({"mask": np.ones((3, 3))}, "E896"),
+        ({"mask": np.zeros(GRID.shape)}, "E894"),
+        ({"start": np.zeros((3, 3))}, "E896"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            ss.lsrtm(model(), survey, WAVELET, iterations=1, **options)
+        assert refused.value.code == code
+    two = replace(
+        survey,
+        shots=[
+            survey.shots[0],
+            survey.shots[1].__class__(
+                2, survey.shots[1].src, survey.shots[1].rcv[:3], data=survey.shots[1].data[:3]
+            ),
+        ],
+    )
+    with pytest.raises(ConfigError, match="between 3 and 14 receivers"):
+        ss.born_operator(model(), two, WAVELET)
