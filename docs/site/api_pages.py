@@ -38,8 +38,9 @@ GROUPS = (
         "Arrays in, arrays out: model shots and migrate them in depth.",
         {
             PACKAGE: (
-                *("forward", "migrate", "reimage", "saved_wavefields", "dense_source"),
+                *("forward", "migrate", "lsrtm", "reimage", "saved_wavefields", "dense_source"),
                 *("PropagationOptions", "ImagingOptions", "GatherOptions", "CheckpointOptions"),
+                "LeastSquaresOptions",
             )
         },
     ),
@@ -58,7 +59,7 @@ GROUPS = (
         "operators",
         "Operators",
         "Born modelling and its adjoint, as linear operators with a dot-product test.",
-        {PACKAGE: ("born", "born_adjoint", "rtm_operator", "dot_test")},
+        {PACKAGE: ("born", "born_adjoint", "rtm_operator", "born_operator", "dot_test")},
     ),
     Group(
         "tensors",
