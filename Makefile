@@ -121,7 +121,7 @@ test-libraries: build ## test what subsalt does with xarray, ObsPy, PyTorch, PyL
 		$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("platlib"))' > $$site/subsalt.pth; done
 	PATH="$(abspath $(BIN)):$$PATH" PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
 
-mutants: build emulated ## plant 69 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
+mutants: build emulated ## plant 71 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling, words of the documentation

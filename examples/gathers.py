@@ -64,12 +64,12 @@ def main() -> None:
         s[0] for s, at in zip(said["best_scale"], x, strict=True) if abs(at - middle) <= line.length / 10
     ]
     found = 1 / float(np.median([s for s in inner if s is not None]))
-    for name, vp in (("updated", "line.vscan/vp_updated.rsf"), ("true", "vp_true.rsf")):
+    for name, vp in (("updated", "line_layer.vscan/vp_updated.rsf"), ("true", "vp_true.rsf")):
         text = job.read_text().replace('vp = "vp.rsf"', f'vp = "{vp}"')
         (folder / f"{name}.toml").write_text(text)
         call("migrate", folder / f"{name}.toml")
     depths = {n: depth_of_base(folder / f"{n}.run") for n in ("updated", "true")}
-    depths["given"] = depth_of_base(folder / "line.vscan" / "scale_1.run")
+    depths["given"] = depth_of_base(folder / "line_layer.vscan" / "scale_1.run")
     result = {
         "planted_error": ERROR - 1,
         "found_error": found - 1,

@@ -23,7 +23,7 @@ from subsalt.methods.rtm.depth_scan import (
     unclear_of,
     vertical_time,
 )
-from subsalt.methods.rtm.vscan import ScaledPart
+from subsalt.methods.rtm.scaled_part import ScaledPart
 
 #: the line of `subsalt example layer` with wavelengths and spacings about twice as long, and gathers at five places
 SMALL = LayerLine(20.0, 10.0, 3200.0, 1360.0, 7, 250.0, 40.0, every=40, nt=751, widest=240.0)
@@ -59,17 +59,19 @@ def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, subsalt_comman
     assert all(Image.open(p).width > 300 for p in said["pictures"])
     assert "for the next migration" in err
     # again: nothing is migrated, the same is said
-    before = {p: p.stat().st_mtime_ns for p in line.glob("line.vscan/*/images/*.sums")}
+    before = {p: p.stat().st_mtime_ns for p in line.glob("line_layer.vscan/*/images/*.planes")}
+    assert len(before) == 3 * SMALL.shots
     code, out, err = subsalt_command(*words)
     assert code == 0, err
     assert json.loads(out.splitlines()[-1])["best_scale"] == said["best_scale"]
-    assert {p: p.stat().st_mtime_ns for p in line.glob("line.vscan/*/images/*.sums")} == before
+    assert {p: p.stat().st_mtime_ns for p in line.glob("line_layer.vscan/*/images/*.planes")} == before
     # the moveout of the image at scale 1 alone: too fast on the whole, by less than the layer
     words = ("vscan", line / "line.toml", "0.92:1.08:0.04", "--by", "curvature", "--json")
-    code, out, err = subsalt_command(*words, "--run", line / "whole.run")
+    # it has a folder of its own, beside that of the layer
+    code, out, err = subsalt_command(*words)
     assert code == 0, err
     one = json.loads(out.splitlines()[-1])
-    assert one["runs"] == [str(line / "whole.vscan" / "scale_1.run")]
+    assert one["runs"] == [str(line / "line.vscan" / "scale_1.run")]
     below = [
         s for s, z in zip(one["best_scale"][place], one["depth_m"][place], strict=True) if s and z > 1000
     ]

@@ -1,4 +1,4 @@
-"""Sixty-eight faults in the sources, each with the tests that must notice it; `make mutants` plants them one by one.
+"""Seventy-one faults in the sources, each with the tests that must notice it; `make mutants` plants them one by one.
 
 A row has exact text: when a source changes so that a row no longer applies, `test_rows_apply.py` says so, and whoever
 changed it writes the same fault anew.
@@ -661,6 +661,26 @@ GPU = [
     ),
 ]
 
+GATHERS = [
+    Mutant(
+        "Gathers",
+        "a vector of a row of products stored in place of its neighbour",
+        "native/kernels/row_products.hpp",
+        "store(sums + z + 2 * lanes, c);",
+        "store(sums + z + 2 * lanes, b);",
+        "methods/rtm/test_lags.py",
+        "native",
+    ),
+    Mutant(
+        "Gathers",
+        "dips along the half offsets in place of those across them",
+        "src/subsalt/methods/rtm/dips.py",
+        "q = slopes(image, grid, 1 - axis)",
+        "q = slopes(image, grid, axis)",
+        "methods/rtm/test_dips.py",
+    ),
+]
+
 MUTANTS: list[Mutant] = [
     *TTI,
     *STENCILS,
@@ -674,5 +694,6 @@ MUTANTS: list[Mutant] = [
     *TRACES,
     *KIRCHHOFF,
     *OTHERS,
+    *GATHERS,
     *GPU,
 ]

@@ -37,15 +37,15 @@ class VscanOptions:
         list[str] | None,
         typer.Option(
             metavar="PLACE",
-            help="Also draw the image gathers here: inline,crossline, or the CDP of a line; x of a depth image, m. "
-            "Repeatable.",
+            help="Also draw the image gathers here: inline,crossline, or the CDP of a line; x, or x,y, of a depth "
+            "image, m. Repeatable.",
         ),
     ] = None
     below: Annotated[
         str | None,
         typer.Option(
             metavar="HORIZON",
-            help="Scale only below this depth, m, or below a text file of x and depth.",
+            help="Scale only below this depth, m, or below a text file of x and depth; in 3-D of x, y and depth.",
             rich_help_panel=DEPTH_PANEL,
         ),
     ] = None
@@ -84,7 +84,8 @@ class VscanOptions:
             "--run",
             metavar="DIR",
             readable=False,
-            help="Folder of the runs: for NAME.run they are written into NAME.vscan.",
+            help="Folder of the runs: for NAME.run they are written into NAME.vscan, those of a part of the model into "
+            "NAME_PART.vscan.",
             show_default="JOB.run in the folder of the job file",
         ),
     ] = None

@@ -80,7 +80,7 @@ def with_planes(dataset: xarray.Dataset, planes: Sequence[GatherPlanes], grid: G
     """
     for one in planes:
         axis = "angle" if one.angles else f"half_offset_{one.axis.name}"
-        stored = StoredGathers(grid, one.columns, one.traces, axis, one.values)
+        stored = StoredGathers(grid, one.columns, one.traces, axis, one.values, one.axis.name)
         (dims, values, said), at = variable(stored, "gathers", "gather_")
         said |= {"columns": json.dumps(one.columns), "angles": json.dumps(one.angles)}
         said |= {"half_offsets": json.dumps([one.axis.axis, one.axis.cells, one.axis.lags])}

@@ -149,7 +149,7 @@ class GatherOptions(CheckedOptions):
 
     kind: GatherKind = option(
         "lag",
-        "traces of a gather; lag: half offsets h; angle: half opening angles, made of these, in 2-D",
+        "traces of a gather; lag: half offsets h; angle: half opening angles, made of these",
         one_of(GatherKind),
     )
     max: float | None = option(
@@ -166,7 +166,10 @@ class GatherOptions(CheckedOptions):
         "x", "direction of the half offsets: x, y, or xy for gathers of both; y in 3-D", one_of(Along)
     )
     angle: float | None = option(
-        None, "largest angle of kind = angle, on both sides of zero; auto: 50", number, unit="degrees"
+        None,
+        "largest angle of kind = angle, on both sides of zero; auto: 50, or what the offsets of the survey allow",
+        number,
+        unit="degrees",
     )
     angle_step: float | None = option(
         None, "distance of angles of kind = angle; auto: 1", number, unit="degrees"
@@ -179,7 +182,7 @@ class GatherOptions(CheckedOptions):
                 raise ConfigError(
                     f"{name} = 0 m for gathers", "give a length above 0, or leave it out", code="E104"
                 )
-        most, step = self._degrees
+        most, step = self.degrees
         if not 0 < step <= most < 90:
             raise ConfigError(
                 f"gathers to {most:g} degrees, every {step:g} degrees",
@@ -188,7 +191,7 @@ class GatherOptions(CheckedOptions):
             )
 
     @property
-    def _degrees(self) -> tuple[float, float]:
+    def degrees(self) -> tuple[float, float]:
         """The largest angle and the distance of two, degrees."""
         return (
             50.0 if self.angle is None else self.angle,
@@ -198,7 +201,7 @@ class GatherOptions(CheckedOptions):
     @property
     def angles(self) -> tuple[float, ...]:
         """Half opening angles of ``kind = "angle"``, rad, ascending."""
-        most, step = self._degrees
+        most, step = self.degrees
         count = math.floor(most / step + 1e-9)
         return tuple(math.radians(step * k) for k in range(-count, count + 1))
 

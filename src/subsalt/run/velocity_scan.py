@@ -92,9 +92,18 @@ def scales_of(text: str) -> tuple[float, ...]:
     return tuple(round(first + k * step, 12) for k in range(count))
 
 
-def folder_of(run: Path) -> Path:
-    """Return the folder of the scan of a run: ``NAME.vscan`` beside ``NAME.run``."""
-    return run.with_name(f"{run.name.removesuffix('.run')}.vscan")
+def folder_of(run: Path, part: str = "") -> Path:
+    """Return the folder of the scan of a run: ``NAME.vscan`` beside ``NAME.run``.
+
+    Parameters
+    ----------
+    run : Path
+        Run directory.
+    part : str
+        A word for the part of the model that alone is scaled: scans of it lie in ``NAME_PART.vscan``.
+    """
+    name = run.name.removesuffix(".run")
+    return run.with_name(f"{name}_{part}.vscan" if part else f"{name}.vscan")
 
 
 def migrate_scales(

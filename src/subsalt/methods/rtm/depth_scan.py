@@ -7,7 +7,7 @@ the reference at the depth which a vertical wave reaches in the same time, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ SHARP = 0.25
 class ScaleMap:
     """Best scales by place and window of depth.
 
+    Places of a volume are those of its lines along x: all lines of the first x, then those of the next.
+
     Parameters
     ----------
     x : ndarray, (places,)
@@ -57,6 +59,10 @@ class ScaleMap:
         Too little light falls there, or semblance changes too little: there is an event, but it says no scale.
     semblance : ndarray, (scales, places, nw)
         Flatness at every scale; of one scale, as the image is, where the moveout was inverted.
+    y : ndarray, (places,)
+        Positions along y in a volume, m; empty of a section.
+    lines : int
+        Lines along x; 1 of a section.
     """
 
     x: NDArray[np.float64]
@@ -66,6 +72,12 @@ class ScaleMap:
     at_end: NDArray[np.bool_]
     unclear: NDArray[np.bool_]
     semblance: NDArray[np.float64]
+    y: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    lines: int = 1
+
+    def line(self, number: int) -> slice:
+        """Return which places lie on a line along x."""
+        return slice(number, None, self.lines)
 
     def median(self) -> tuple[float, float]:
         """Return the median of all scales, and its standard deviation by their spread; NaN of none."""
@@ -221,33 +233,71 @@ def curvature_scales(
     return PlaceScan(peaks, one.semblance[None], energy)
 
 
-def over_neighbours(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median over `NEIGHBOURS` places on either side, (places, nw); NaN where none of them has a value."""
-    n = len(values)
-    out = np.full(values.shape, np.nan)
-    for i in range(n):
-        near = values[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1]
-        some = np.isfinite(near).any(axis=0)
-        out[i, some] = np.nanmedian(near[:, some], axis=0)
-    return out
+def over_neighbours(values: NDArray[np.float64], lines: int = 1) -> NDArray[np.float64]:
+    """Return the median over `NEIGHBOURS` places on either side along x, and along y where there are several lines,
+    (places, nw); NaN where none of them has a value.
+    """
+    each = values.reshape(-1, lines, values.shape[-1])
+    out = np.full(each.shape, np.nan)
+    for i in range(len(each)):
+        for j in range(lines):
+            along_x = each[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1]
+            near = along_x[:, max(0, j - NEIGHBOURS) : j + NEIGHBOURS + 1].reshape(-1, values.shape[-1])
+            some = np.isfinite(near).any(axis=0)
+            out[i, j, some] = np.nanmedian(near[:, some], axis=0)
+    return out.reshape(values.shape)
 
 
-def spread(scale_map: ScaleMap, x: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the map of scales at every point of a section: medians over neighbours, linear between, (nx, nz).
+def spread(
+    scale_map: ScaleMap,
+    x: NDArray[np.float64],
+    z: NDArray[np.float64],
+    y: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the map of scales at every point: medians over neighbours, linear between, (nx, nz) or (nx, ny, nz).
 
     Parameters
     ----------
     scale_map : ScaleMap
         With a value at least.
     x, z : ndarray
-        Positions and depths of the section, m.
+        Positions along x and depths, m.
+    y : ndarray, optional
+        Positions along y of a volume, m.
     """
-    smooth = over_neighbours(scale_map.scale)
-    rows = [i for i in range(len(smooth)) if np.isfinite(smooth[i]).any()]
+    smooth = over_neighbours(scale_map.scale, scale_map.lines)
+    sections, at = [], []
+    for number in range(scale_map.lines):
+        own = scale_map.line(number)
+        if np.isfinite(smooth[own]).any():
+            sections.append(_section(scale_map.x[own], scale_map.depth[own], smooth[own], x, z))
+            at.append(float(scale_map.y[number]) if y is not None else 0.0)
+    if y is None:
+        return sections[0]
+    # a line without any scale has what lies between the lines beside it
+    right = np.searchsorted(np.array(at), y).clip(0, len(at) - 1)
+    left = np.maximum(right - 1, 0)
+    apart = np.array(at)[right] - np.array(at)[left]
+    part = np.divide(y - np.array(at)[left], apart, out=np.ones(len(y)), where=apart > 0).clip(0.0, 1.0)
+    volume = np.empty((len(x), len(y), len(z)))
+    for k, (a, b, share) in enumerate(zip(left.tolist(), right.tolist(), part.tolist(), strict=True)):
+        volume[:, k] = (1.0 - share) * sections[a] + share * sections[b]
+    return volume
+
+
+def _section(
+    at: NDArray[np.float64],
+    depth: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    x: NDArray[np.float64],
+    z: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the scales of the places of a line at every point of its section, linear between them, (nx, nz)."""
+    rows = [i for i in range(len(scale)) if np.isfinite(scale[i]).any()]
     columns = []
     for i in rows:
-        known = np.isfinite(smooth[i])
-        order = np.argsort(scale_map.depth[i][known])
-        columns.append(np.interp(z, scale_map.depth[i][known][order], smooth[i][known][order]))
-    at, table = scale_map.x[rows], np.stack(columns)
-    return np.stack([np.interp(x, at, table[:, k]) for k in range(len(z))], axis=1)
+        known = np.isfinite(scale[i])
+        order = np.argsort(depth[i][known])
+        columns.append(np.interp(z, depth[i][known][order], scale[i][known][order]))
+    table = np.stack(columns)
+    return np.stack([np.interp(x, at[rows], table[:, k]) for k in range(len(z))], axis=1)

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from subsalt import physics
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box, Grid
@@ -72,9 +74,13 @@ def flatness_facts(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
 
     for one in gathers_of_run(folder, facts):
         if one.of_angles:
-            flat = one.flatness(map_image(folder / "image.sgy", one.grid))
-            semblance = [None if math.isnan(v) else float(v) for v in flat.overall]
-            return {"flatness": {"x_m": one.x.tolist(), "semblance": semblance}}
+            image, lines = map_image(folder / "image.sgy", one.grid), range(len(one.y))
+            measured = np.stack([one.flatness(image, row).overall for row in lines], axis=1)
+            semblance = [None if math.isnan(v) else float(v) for v in measured.ravel()]
+            if one.grid.ndim == 2:
+                return {"flatness": {"x_m": one.x.tolist(), "semblance": semblance}}
+            x, y = (a.ravel().tolist() for a in np.meshgrid(one.x, one.y, indexing="ij"))
+            return {"flatness": {"x_m": x, "y_m": y, "semblance": semblance}}
     return {}
 
 

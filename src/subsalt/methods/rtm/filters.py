@@ -132,23 +132,43 @@ def angle_gathers(
     1065-1074, equations 5 and 11.
     """
     h, slope = np.asarray(lags, np.float64), np.tan(np.asarray(angles, np.float64))
-    nz, dh = gathers.shape[-1], h[1] - h[0]
+    nz = gathers.shape[-1]
+    flat = np.asarray(gathers).reshape(-1, len(h), nz)
+    out = np.empty((len(flat), len(slope), nz), np.float32)
+    for column, gather in enumerate(flat):
+        out[column] = slant_stack(gather, h, dz, slope)
+    return out.reshape(*gathers.shape[:-2], len(slope), nz)
+
+
+def slant_stack(
+    gather: NDArray[np.floating], h: NDArray[np.float64], dz: float, slope: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the slant stack of one gather along ``dz / dh = -slope``, (slopes, nz); see `angle_gathers`.
+
+    Parameters
+    ----------
+    gather : ndarray, (half offsets, nz)
+        Finished gather.
+    h : ndarray, (half offsets,)
+        Half offsets, m, equally spaced.
+    dz : float
+        Distance of depths, m.
+    slope : ndarray, (slopes,)
+        Slopes: tangents of angles.
+    """
+    nz, dh = gather.shape[-1], h[1] - h[0]
     # an event slides by h tan gamma at most: as much room behind the last depth
     most = int(np.ceil(np.abs(h).max() * np.abs(slope).max() / dz)) + 1
     n = _fast(nz + most)
     k = 2 * np.pi * np.fft.rfftfreq(n, dz)
-    flat = np.asarray(gathers).reshape(-1, len(h), nz)
-    out = np.empty((len(flat), len(slope), nz), np.float32)
     passed = np.abs(np.outer(slope, k)) <= np.pi / dh
-    weights = end_taper(h) * dh
-    for column, gather in enumerate(flat):
-        spectra = np.fft.rfft(np.asarray(gather, np.float64), n, axis=-1)
-        stack = np.zeros((len(slope), len(k)), np.complex128)
-        for offset, weight, spectrum in zip(h, weights, spectra, strict=True):
-            stack += weight * np.exp(-1j * offset * np.outer(slope, k)) * spectrum
-        stack *= passed * (k / (2 * np.pi))
-        out[column] = np.fft.irfft(stack, n, axis=-1)[:, :nz]
-    return out.reshape(*gathers.shape[:-2], len(slope), nz)
+    spectra = np.fft.rfft(np.asarray(gather, np.float64), n, axis=-1)
+    stack = np.zeros((len(slope), len(k)), np.complex128)
+    for offset, weight, spectrum in zip(h, end_taper(h) * dh, spectra, strict=True):
+        stack += weight * np.exp(-1j * offset * np.outer(slope, k)) * spectrum
+    stack *= passed * (k / (2 * np.pi))
+    # one array of its own: no view of the longer one is kept
+    return np.array(np.fft.irfft(stack, n, axis=-1)[:, :nz])
 
 
 def widest_angle(lags: Sequence[float], wavelength: float) -> float:

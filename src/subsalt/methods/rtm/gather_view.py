@@ -63,7 +63,8 @@ def draw(
     """Draw gathers beside the stack, and the flatness of those by angle; return the pictures."""
     made = []
     for one in stored:
-        named = sheet.named("_gathers" if len(stored) == 1 else f"_gathers_{one.axis[-1]}")
+        ending = "" if len(stored) == 1 else f"_{one.along}"
+        named = sheet.named(f"_gathers{ending}")
         row, columns = _columns(one, places)
         section, grid = _section(one, image, row)
         chosen = [
@@ -73,7 +74,8 @@ def draw(
         axis = TraceAxis(np.array(one.traces), LABELS[one.axis])
         made.append(draw_depth_gathers(named, section, grid, chosen, axis, clip))
         if one.of_angles:
-            made.append(draw_flatness(sheet.named("_flatness"), measure_of(one, section), section, grid))
+            measure = measure_of(one, section, row)
+            made.append(draw_flatness(sheet.named(f"_flatness{ending}"), measure, section, grid))
     return made
 
 

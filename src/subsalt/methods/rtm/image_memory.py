@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from subsalt.kernels.sizes import DOUBLE, FLOAT
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, divides_shots, reach_of, sums_bytes
+from subsalt.methods.rtm.image_sum import ILLUMINATION, divides_shots, held_reach, sums_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
 
@@ -69,7 +69,7 @@ def finishing_bytes(setup: MigrationSetup, points: int) -> int:
 def summing_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
     """Return the bytes by array of summing partial images and finishing, where ranks share the planes."""
     nx, ny, nz = setup.image_grid.shape3
-    planes = min(nx, -(-nx // ranks) + 2 * reach_of(setup))
+    planes = min(nx, -(-nx // ranks) + 2 * held_reach(setup))
     summed = math.ceil(planes * ny * nz * (setup.model.grid.size / setup.image_grid.size))
     count = condition_of(setup.imaging.condition).per_point()
     # a shot's planes, once as read; divided by its illumination, in double precision with what a division takes

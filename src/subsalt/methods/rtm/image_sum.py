@@ -28,6 +28,7 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.earth.regrid import OF_IMAGE, Regridder, window
 from subsalt.errors import ConfigError
 from subsalt.kernels.sizes import DOUBLE, FLOAT
+from subsalt.methods.rtm.angle_range import with_range
 from subsalt.methods.rtm.conditions import (
     WHOLE,
     Condition,
@@ -37,6 +38,7 @@ from subsalt.methods.rtm.conditions import (
     condition_of,
     refuse_device,
 )
+from subsalt.methods.rtm.dips import DIP_REACH, FEWEST_LINES, dipping_angle_gathers, stretch_of
 from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, angle_gathers, laplacian, top_mute
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -72,7 +74,7 @@ class ImageSum:
         nx = self.grid.shape3[0]
         self.planes = planes or (0, nx)
         lo, hi = self.planes
-        reach = reach_of(setup)
+        reach = held_reach(setup)
         #: carries sums to the grid of the image; None where they stand there
         self.carry = Regridder(setup.model.grid, self.grid, "mirror") if setup.carries else None
         #: the planes of the image that are made
@@ -228,6 +230,17 @@ class ImageSum:
             a = self._below_topography(a)
         return None if a is None else self._as_image(self._wanted(a))
 
+    def around(self, light: float | None = None) -> tuple[NDArray[np.float64], int]:
+        """Return the finished image on `planes` and those beside that the dips of its events look at (`dip_reach`), and
+        the number of the first plane; `light` as of `finish`.
+        """
+        image = np.zeros((0, *self.grid.shape3[1:]))
+        for _, image in self.steps(light):  # noqa: B007 - the last one is the image
+            pass
+        more, (lo, hi) = dip_reach(self.setup), self.planes
+        first, end = max(0, lo - more), min(self.grid.shape3[0], hi + more)
+        return image[first - self.held[0] : end - self.held[0]], first
+
     def _wanted(self, a: NDArray) -> NDArray:
         """Return `planes` of an array on `held`."""
         return a[self.planes[0] - self.held[0] : self.planes[1] - self.held[0]]
@@ -258,6 +271,18 @@ def reach_of(setup: MigrationSetup) -> int:
     """Return the planes on either side of a plane that making the image looks at."""
     filtered = LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0
     return condition_of(setup.imaging.condition).reach + filtered
+
+
+def dip_reach(setup: MigrationSetup) -> int:
+    """Return the planes on either side of a plane that the dips of its events look at, where gathers need these."""
+    gathers = setup.imaging.gathers
+    dips = gathers is not None and gathers.kind == "angle" and setup.image_grid.ndim == 3
+    return DIP_REACH if dips else 0
+
+
+def held_reach(setup: MigrationSetup) -> int:
+    """Return the planes on either side of its own on which a rank makes the image."""
+    return reach_of(setup) + dip_reach(setup)
 
 
 def shapes_of_sums(setup: MigrationSetup, box: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
@@ -323,7 +348,7 @@ def lags_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> Lag
     Raises
     ------
     ConfigError
-        E756: half offsets along y in 2-D, or none beside zero.
+        E756: half offsets along y in 2-D, none beside zero, or too few lines for the dips of angle gathers in 3-D.
     """
     if image.ndim == 2 and options.along != "x":
         raise ConfigError(
@@ -332,12 +357,15 @@ def lags_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> Lag
             code="E756",
         )
     if image.ndim == 3 and options.kind == "angle":
-        raise ConfigError(
-            'gathers kind = "angle": in 3-D angles depend on the dip of the reflector, which half offsets along '
-            "one axis do not tell",
-            'use kind = "lag"',
-            code="E756",
-        )
+        for name in options.along:
+            across, lines = "yx"["xy".index(name)], image.shape3[1 - "xy".index(name)]
+            if lines < FEWEST_LINES:
+                raise ConfigError(
+                    f'gathers kind = "angle" along {name}: angles depend on the dip of the reflector along {across}, '
+                    f"which is measured on {FEWEST_LINES} lines of the image, and it has {lines}",
+                    f'use kind = "lag", or {FEWEST_LINES} lines along {across} and more',
+                    code="E756",
+                )
     axes = tuple(
         lag_axis("xy".index(name), options, waves.spacing3["xy".index(name)]) for name in options.along
     )
@@ -382,12 +410,15 @@ def with_gathers(setup: MigrationSetup, shots: Sequence[Shot] = ()) -> Migration
     Raises
     ------
     ConfigError
-        E756: gathers that the image or a window has no room for; E757: the device has no kernels for them.
+        E756: gathers that the image or a window has no room for, or angles that no source and receiver see; E757: the
+        device has no kernels for them.
     """
     options = setup.imaging.gathers
     if options is None:
         return replace(setup, lags=None)
     refuse_device(kernels.get(setup.propagation.device))
+    options = with_range(options, setup, shots)
+    setup = replace(setup, imaging=replace(setup.imaging, gathers=options))
     lags = lags_of(options, setup.model.grid, setup.image_grid, reach_of(setup))
     for axis in lags.axes if shots else ():
         narrow = min(shots, key=lambda s: setup.window(s).shape[axis.axis])
@@ -538,9 +569,26 @@ class LagSum:
             columns = (tuple((xs + lo).tolist()), lags.columns[1])
             values, angles = axis.interpolated(summed), self.angles
             if angles:
-                values = angle_gathers(values, axis.lags, self.setup.image_grid.spacing3[2], angles)
+                values = self._by_angle(values, axis, (xs + lo, ys), light)
             out.append(GatherPlanes(axis, angles, columns, values))
         return out
+
+    def _by_angle(
+        self,
+        values: NDArray[np.float32],
+        axis: LagAxis,
+        columns: tuple[NDArray[np.int64], NDArray[np.int64]],
+        light: float,
+    ) -> NDArray[np.float32]:
+        """Return angle gathers of finished ones by half offset; in 3-D without the dips of the image at the columns."""
+        grid = self.setup.image_grid
+        if grid.ndim == 2:
+            return angle_gathers(values, axis.lags, grid.spacing3[2], self.angles)
+        if not values.size:
+            return np.zeros((*values.shape[:2], len(self.angles), values.shape[-1]), np.float32)
+        image, first = self.image.around(light)
+        stretch = stretch_of(image, grid, axis.axis)[np.ix_(columns[0] - first, columns[1])]
+        return dipping_angle_gathers(values, axis.lags, grid.spacing3[2], self.angles, stretch)
 
 
 def gathers_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
@@ -549,11 +597,20 @@ def gathers_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
     if lags is None:
         return {}
     share = -(-len(lags.summed[0]) // ranks) * len(lags.summed[1]) * len(lags.shifts)
-    own = -(-len(lags.columns[0]) // ranks) * len(lags.columns[1]) * len(lags.shifts)
-    planes = -(-setup.model.grid.shape3[0] // ranks) + 2 * reach_of(setup)
-    one = DOUBLE * planes * setup.model.grid.size // setup.model.grid.shape3[0]
-    read = FLOAT * share * setup.model.grid.shape3[2]
+    columns = -(-len(lags.columns[0]) // ranks) * len(lags.columns[1])
+    options, grid = setup.imaging.gathers, setup.model.grid
+    angles = len(lags.axes) * len(options.angles) if options is not None and options.kind == "angle" else 0
+    own = columns * max(2 * len(lags.shifts), len(lags.shifts) + angles)
+    planes = min(grid.shape3[0], -(-grid.shape3[0] // ranks) + 2 * held_reach(setup))
+    one = DOUBLE * planes * grid.size // grid.shape3[0]
+    if dip_reach(setup):
+        # the image, both derivatives, their products, and the sums of one of these beside it
+        planes = min(
+            setup.image_grid.shape3[0], -(-setup.image_grid.shape3[0] // ranks) + 2 * held_reach(setup)
+        )
+        one = max(one, 7 * DOUBLE * planes * math.prod(setup.image_grid.shape3[1:]))
+    read = FLOAT * share * grid.shape3[2]
     return {
-        "sums of gathers": DOUBLE * share * setup.model.grid.shape3[2],
-        "gathers": 2 * FLOAT * own * setup.image_grid.shape3[2] + max(one, 2 * read),
+        "sums of gathers": DOUBLE * share * grid.shape3[2],
+        "gathers": FLOAT * own * setup.image_grid.shape3[2] + max(one, 2 * read),
     }

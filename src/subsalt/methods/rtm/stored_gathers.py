@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class StoredGathers:
         ``"angle"``, ``"half_offset_x"`` or ``"half_offset_y"``.
     values : ndarray, (columns along x, columns along y, traces, nz), float32
         The gathers; of a file only what is looked at is read.
+    along : str
+        Direction of the half offsets that they are made of: ``"x"`` or ``"y"``.
     """
 
     grid: Grid
@@ -43,6 +45,7 @@ class StoredGathers:
     traces: tuple[float, ...]
     axis: str
     values: NDArray[np.float32]
+    along: str = "x"
 
     @property
     def x(self) -> NDArray[np.float64]:
@@ -97,6 +100,45 @@ class StoredGathers:
         return library("xarray_gathers").of_gathers(self)
 
 
+@dataclass(frozen=True)
+class PlacedGathers:
+    """The angle gathers of a run at all its places: of half offsets along x, along y, or of both together.
+
+    Parameters
+    ----------
+    stored : sequence of StoredGathers
+        One, or two of the same places.
+    """
+
+    stored: Sequence[StoredGathers]
+
+    @property
+    def grid(self) -> Grid:
+        """Grid of the image."""
+        return self.stored[0].grid
+
+    @property
+    def lines(self) -> int:
+        """Lines of places along x; 1 of a section."""
+        return len(self.stored[0].y)
+
+    @property
+    def places(self) -> list[tuple[float, float]]:
+        """Positions x and y, m: all lines of the first x, then those of the next."""
+        return [(float(x), float(y)) for x in self.stored[0].x for y in self.stored[0].y]
+
+    @property
+    def axes(self) -> GatherAxes:
+        """Angles of all traces of a place, and depths."""
+        first = self.stored[0].axes
+        return GatherAxes(np.concatenate([s.axes.angles for s in self.stored]), first.z0, first.dz)
+
+    def of_place(self, number: int) -> NDArray[np.float32]:
+        """Return the traces of a place, (traces, nz); one direction of the half offsets after the other."""
+        at = divmod(number, self.lines)
+        return np.concatenate([np.asarray(s.values[at]) for s in self.stored])
+
+
 def read_gathers(folder: Path) -> list[StoredGathers]:
     """Return the gathers of a finished run, one for each direction of the half offsets; none of a run without any.
 
@@ -132,7 +174,7 @@ def gathers_of_run(folder: Path, facts: Mapping[str, Any]) -> list[StoredGathers
         path = folder / f"gathers{f'_{name}' if len(lags) > 1 else ''}.sgy"
         shape = (len(columns[0]), len(columns[1]), len(traces), image.shape3[2])
         axis = "angle" if angles else f"half_offset_{name}"
-        out.append(StoredGathers(image, columns, traces, axis, _mapped(path, shape)))
+        out.append(StoredGathers(image, columns, traces, axis, _mapped(path, shape), name))
     return out
 
 

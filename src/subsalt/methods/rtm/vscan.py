@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
-from subsalt.errors import ConfigError, ModelError
+from subsalt.errors import ConfigError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.regular_files import read_json
 from subsalt.io.volumes import volume
@@ -29,120 +29,17 @@ from subsalt.methods.rtm.depth_scan import (
 )
 from subsalt.methods.rtm.earth_model import load_model, model_frame
 from subsalt.methods.rtm.flatness import WAVELENGTHS, Window, windows_for
+from subsalt.methods.rtm.scaled_part import CODE, ScaledPart, name_of, part_of
 from subsalt.methods.rtm.source_band import SourceBand
-from subsalt.methods.rtm.stored_gathers import StoredGathers, read_gathers
+from subsalt.methods.rtm.stored_gathers import PlacedGathers, read_gathers
 from subsalt.parallel.comm import world
 from subsalt.run.velocity_scan import ScanRequest, folder_of, left_of, migrate_scales, scales_of
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
 
-#: places with gathers along a line whose job does not say which
-PLACES = 40
-CODE = "E834"
-
-
-@dataclass(frozen=True)
-class ScaledPart:
-    """The part of a section whose velocity is scaled.
-
-    Parameters
-    ----------
-    inside : ndarray of bool, (nx, nz)
-        The part.
-    words : str
-        Its name for people.
-    layer : bool
-        It is a layer: what lies at its base and just below tells its scale.
-    """
-
-    inside: NDArray[np.bool_]
-    words: str
-    layer: bool = False
-
-    def scaled(self, vp: NDArray[np.floating], scale: NDArray[np.float64] | float) -> NDArray[np.float32]:
-        """Return a velocity times `scale` inside, as it is elsewhere."""
-        return np.where(self.inside, vp * scale, vp).astype(np.float32)
-
-    def flooded(self, vp: NDArray[np.floating], scale: float) -> NDArray[np.float32]:
-        """Return the velocity in which a scale is judged: that of a layer goes on below its base.
-
-        Notes
-        -----
-        A contrast in the model scatters waves back onto their own way. Their correlation is smooth above the contrast
-        and ends there; the Laplacian makes an event of that end, 90 degrees out of phase, at the depth of the model's
-        contrast at every angle and every scale. On the image of the base it would pull towards the scale that is given.
-        """
-        values = self.scaled(vp, scale)
-        if not self.layer:
-            return values
-        nz = self.inside.shape[1]
-        base = nz - 1 - np.argmax(self.inside[:, ::-1], axis=1)
-        below = self.inside.any(axis=1, keepdims=True) & (np.arange(nz) > base[:, None])
-        return np.where(below, np.take_along_axis(values, base[:, None], axis=1), values)
-
-
-def part_of(request: ScanRequest, grid: Grid) -> ScaledPart:
-    """Return the part of a section that a request scales.
-
-    Raises
-    ------
-    ConfigError
-        E834: both a horizon and a mask are given, or the horizon does not lie in the model.
-    ModelError
-        E834: the mask has another grid, or is zero throughout.
-    """
-    if request.below is not None and request.mask is not None:
-        raise ConfigError(
-            "--below and --mask: one part of the model is scaled", "leave one of them out", CODE
-        )
-    if request.below is not None:
-        depth = _horizon(request.below, grid)
-        return ScaledPart(grid.axis(1)[None] >= depth[:, None], f"below {request.below}")
-    if request.mask is not None:
-        opened = volume.read(request.mask)
-        if opened.grid != grid:
-            raise ModelError(
-                f"{request.mask} has {opened.grid.shape} points every {opened.grid.spacing} m from "
-                f"{opened.grid.origin}; the model has {grid.shape} every {grid.spacing} m from {grid.origin}",
-                "give a mask on the grid of the model",
-                CODE,
-            )
-        inside = np.asarray(opened.values) != 0
-        if not inside.any():
-            raise ModelError(
-                f"{request.mask} is zero throughout: nothing would be scaled", "mark the layer by ones", CODE
-            )
-        return ScaledPart(inside, f"inside {request.mask.name}", layer=True)
-    return ScaledPart(np.ones(grid.shape, bool), "everywhere")
-
-
-def _horizon(text: str, grid: Grid) -> NDArray[np.float64]:
-    """Return the depth of a horizon at every column: one number, or a text file of x and depth."""
-    x, z = grid.axis(0), grid.axis(1)
-    try:
-        depth = np.full(len(x), float(text))
-    except ValueError:
-        try:
-            table = np.atleast_2d(np.loadtxt(text, dtype=np.float64))
-            order = np.argsort(table[:, 0])
-            depth = np.interp(x, table[order, 0], table[order, 1])
-        except (OSError, ValueError, IndexError) as error:
-            raise ConfigError(
-                f"--below {text}: neither a depth nor a readable table of x and depth ({error})",
-                "give a depth in m, or a text file with x and depth (m) in its first two columns",
-                CODE,
-            ) from None
-    outside = ~((depth > z[0]) & (depth < z[-1]))
-    if outside.any():
-        i = int(np.argmax(outside))
-        raise ConfigError(
-            f"--below {text}: at x = {x[i]:g} m the horizon lies at {depth[i]:g} m, the model goes from {z[0]:g} to "
-            f"{z[-1]:g} m",
-            "give a horizon inside the model, with depths in m below its datum",
-            CODE,
-        )
-    return depth
+#: places with gathers along a section whose job does not say which, and along the longer side of a volume
+PLACES, PLACES_3D = 40, 12
 
 
 @dataclass
@@ -185,13 +82,16 @@ class DepthScan:
             ]
 
         median, spread_of = self.best.median()
+        places = {"x_m": plain(self.best.x)}
+        if len(self.best.y):
+            places["y_m"] = plain(self.best.y)
         return {
             "folder": str(self.folder),
             "by": self.by,
             "part": self.part,
             "scales": list(self.scales),
             "runs": [str(r) for r in self.runs],
-            "x_m": plain(self.best.x),
+            **places,
             "depth_m": plain(self.best.depth),
             "best_scale": plain(self.best.scale),
             "sigma": plain(self.best.sigma),
@@ -236,7 +136,8 @@ class DepthScanner:
         wanted = self.given.imaging.gathers
         table = {} if wanted is None else wanted.model_dump(mode="json", exclude_unset=True)
         if wanted is None:
-            table["every"] = max(1, self.grid.shape[0] // PLACES)
+            shape = self.grid.shape
+            table["every"] = max(1, shape[0] // PLACES if len(shape) == 2 else max(shape[:2]) // PLACES_3D)
         job = self.given.changed("imaging", gathers=table | {"kind": "angle"})
         return job.changed("output", pictures=False)
 
@@ -257,31 +158,36 @@ class DepthScanner:
         return part_of(self.request, self.grid)
 
     def check_places(self) -> None:
-        """Refuse 3-D models, parts that are not in the model, and places outside it."""
-        if self.grid.ndim != 2:
-            raise ConfigError(
-                f"{self.given.name} is 3-D: depth scans need angle gathers, which are made in 2-D",
-                "scan a 2-D line of the survey",
-                CODE,
-            )
+        """Refuse parts that are not in the model, and places outside it."""
         _ = self.part
-        x = self.grid.axis(0)
+        across = [self.grid.axis(i) for i in range(self.grid.ndim - 1)]
+        names = "xy"[: len(across)]
         for place in self.request.places:
-            if len(place) != 1 or not x[0] <= place[0] <= x[-1]:
+            if len(place) != len(across) or not all(
+                a[0] <= v <= a[-1] for a, v in zip(across, place, strict=True)
+            ):
                 text = ",".join(f"{v:g}" for v in place)
+                spans = " and ".join(
+                    f"from {a[0]:g} to {a[-1]:g} m along {name}"
+                    for name, a in zip(names, across, strict=True)
+                )
                 raise ConfigError(
-                    f"--at {text} is no x of the model, which goes from {x[0]:g} to {x[-1]:g} m",
-                    "give one x in m",
+                    f"--at {text} is no {','.join(names)} of the model, which goes {spans}",
+                    f"give one {','.join(names)} in m",
                     "E833",
                 )
 
+    def _folder(self, run: Path) -> Path:
+        """Return the folder of the scan beside a run directory: every part has one of its own."""
+        return folder_of(run, name_of(self.request))
+
     def left(self, run: Path) -> int:
         """Return how many scales have no image yet, beside a run directory."""
-        return left_of(self.scales, folder_of(run))
+        return left_of(self.scales, self._folder(run))
 
     def migrate(self, run: Path, migrate: Callable[[Any, Path, str], Any]) -> None:
         """Migrate at every scale, beside a run directory; collective when `migrate` is."""
-        self.folder = folder_of(run)
+        self.folder = self._folder(run)
         self.runs = migrate_scales(self.scales, self._scaled, self.folder, migrate)
 
     def velocity(self, scale: float) -> NDArray[np.float32]:
@@ -309,80 +215,110 @@ class DepthScanner:
         """Return the folder of the scan, the lines of its table, its pictures, and its result as plain values."""
         from subsalt.methods.rtm import vscan_view
 
-        stored = [read_gathers(run)[0] for run in self.runs]
+        gathers = [PlacedGathers(read_gathers(run)) for run in self.runs]
+        image = volume.read(self.runs[self._middle] / "image.sgy").values
         scan = DepthScan(
-            self.folder, self.scanned, self.runs, self._measured(stored), self.request.by, self.part.words
+            self.folder,
+            self.scanned,
+            self.runs,
+            self._measured(gathers, image),
+            self.request.by,
+            self.part.words,
         )
         if np.isfinite(scan.best.scale).any():
             self._volumes(scan)
         publish_text(self.folder / "vscan.json", json.dumps(scan.to_dict(), indent=1, sort_keys=True) + "\n")
-        middle = int(np.argmin(np.abs(np.array(self.scales) - 1.0)))
-        pictures = vscan_view.draw(
-            scan, stored, volume.read(self.runs[middle] / "image.sgy").values, self.request.places
-        )
+        pictures = vscan_view.draw(scan, gathers, image, self.request.places)
         return scan.folder, vscan_view.table(scan), pictures, scan.to_dict()
 
-    def _measured(self, stored: Sequence[StoredGathers]) -> ScaleMap:
+    @property
+    def _middle(self) -> int:
+        """The number of the scale nearest to one."""
+        return int(np.argmin(np.abs(np.array(self.scales) - 1.0)))
+
+    def _measured(self, gathers: Sequence[PlacedGathers], image: NDArray[np.float32]) -> ScaleMap:
         """Return the best scales of all places."""
-        middle = int(np.argmin(np.abs(np.array(self.scales) - 1.0)))
-        reference = stored[middle]
-        dz, n = reference.grid.spacing3[2], len(reference.x)
-        image = volume.read(self.runs[middle] / "image.sgy").values
-        z = reference.grid.axis(1)
-        # velocities at the depths of the image, column by column
-        columns = [int(np.argmin(np.abs(self.grid.axis(0) - x))) for x in reference.x]
-        speeds = [
-            [np.interp(z, self.grid.axis(1), v[c]) for c in columns]
-            for v in (self.velocity(scale) for scale in self.scales)
-        ]
-        base = [np.interp(z, self.grid.axis(1), self.velocity(1.0)[c]) for c in columns]
-        windows = windows_for(image, dz)
-        band = self._band(self.runs[middle])
-        peaks: list[PlaceScan] = []
+        reference = gathers[self._middle]
+        axes, places = reference.axes, reference.places
+        z = reference.grid.axis(reference.grid.ndim - 1)
+        columns = [self._column(place) for place in places]
+        base = self._at_columns(self.velocity(1.0), columns, z)
+        speeds = [self._at_columns(self.velocity(scale), columns, z) for scale in self.scales]
+        windows = windows_for(image, axes.dz)
+        band = self._band(self.runs[self._middle])
+        found: list[PlaceScan] = []
         used: list[list[Window]] = []
-        for i in range(n):
-            own = self._windows(windows, columns[i], z, base[i] / (2.0 * band.middle))
+        for i, column in enumerate(columns):
+            own = self._windows(windows, column, z, base[i] / (2.0 * band.middle))
             used.append(own)
-            common = Reference(base[i], dz, reference.axes.angles, band)
-            each = [at_equal_time(s.values[i, 0], v[i], common) for s, v in zip(stored, speeds, strict=True)]
+            common = Reference(base[i], axes.dz, axes.angles, band)
+            each = [at_equal_time(g.of_place(i), v[i], common) for g, v in zip(gathers, speeds, strict=True)]
             if self.request.by == "curvature":
-                peaks.append(curvature_scales(each[0], reference.axes, own, np.array(self.scanned)))
+                found.append(curvature_scales(each[0], axes, own, np.array(self.scanned)))
             else:
-                peaks.append(scan_place(each, np.array(self.scales), own, self.part.layer))
+                found.append(scan_place(each, np.array(self.scales), own, self.part.layer))
         depth = np.array([[0.5 * (z[a] + z[b - 1]) for a, b in own] for own in used])
-        ends = np.array([[p.at_end for p in one.peaks] for one in peaks])
-        scale = np.array([[p.best for p in one.peaks] for one in peaks])
-        sigma = np.array([[p.sigma for p in one.peaks] for one in peaks])
+        return self._map(reference, depth, columns, found)
+
+    def _map(
+        self,
+        reference: PlacedGathers,
+        depth: NDArray[np.float64],
+        columns: Sequence[tuple[int, ...]],
+        found: Sequence[PlaceScan],
+    ) -> ScaleMap:
+        """Return the scans of all places as a map: scales only where the scan tells one."""
+        ends = np.array([[p.at_end for p in one.peaks] for one in found])
+        scale = np.array([[p.best for p in one.peaks] for one in found])
+        sigma = np.array([[p.sigma for p in one.peaks] for one in found])
         inside = np.array(
             [
                 [self.part.layer or self._touches(c, float(d)) for d in row]
                 for c, row in zip(columns, depth, strict=True)
             ]
         )
-        unclear = inside & unclear_of(np.array([one.energy for one in peaks]), sigma, self.scanned)
+        unclear = inside & unclear_of(np.array([one.energy for one in found]), sigma, self.scanned)
         good = inside & ~ends & ~unclear & np.isfinite(sigma)
+        x, y = np.array(reference.places, np.float64).T
         return ScaleMap(
-            reference.x,
+            x,
             depth,
             np.where(good, scale, np.nan),
             np.where(good, sigma, np.inf),
             ends & inside & ~unclear,
             unclear & (ends | np.isfinite(sigma)),
-            np.stack([one.semblance for one in peaks], axis=1),
+            np.stack([one.semblance for one in found], axis=1),
+            y if reference.grid.ndim == 3 else np.zeros(0),
+            reference.lines,
         )
+
+    def _column(self, place: tuple[float, float]) -> tuple[int, ...]:
+        """Return the column of the model nearest to a place."""
+        return tuple(int(np.argmin(np.abs(self.grid.axis(i) - place[i]))) for i in range(self.grid.ndim - 1))
+
+    def _at_columns(
+        self, vp: NDArray[np.float32], columns: Sequence[tuple[int, ...]], z: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """Return the velocity at the depths of the image, column by column."""
+        own = self.grid.axis(self.grid.ndim - 1)
+        return [np.interp(z, own, vp[column]) for column in columns]
 
     def _band(self, run: Path) -> SourceBand:
         """Return the band of the source, sampled as a run propagated it."""
         dt = float(read_json(run / "run.json")["dt"])
         return SourceBand.of(self.given.wavelet(dt).samples, dt)
 
-    def _touches(self, column: int, depth: float) -> bool:
+    def _touches(self, column: tuple[int, ...], depth: float) -> bool:
         """Return whether anything above a depth is scaled at a column."""
-        above = self.grid.axis(1) <= depth
-        return bool(self.part.inside[column, above].any())
+        above = self.grid.axis(self.grid.ndim - 1) <= depth
+        return bool(self.part.inside[column][above].any())
 
     def _windows(
-        self, windows: list[Window], column: int, z: NDArray[np.float64], wavelength: NDArray[np.float64]
+        self,
+        windows: list[Window],
+        column: tuple[int, ...],
+        z: NDArray[np.float64],
+        wavelength: NDArray[np.float64],
     ) -> list[Window]:
         """Return the windows of a column: of a layer the one around its base, two and a half wavelengths at z long.
 
@@ -391,7 +327,7 @@ class DepthScanner:
         if not self.part.layer:
             return windows
         inside = np.flatnonzero(self.part.inside[column])
-        depths = self.grid.axis(1)[inside] if len(inside) else np.array([z[0]])
+        depths = self.grid.axis(self.grid.ndim - 1)[inside] if len(inside) else np.array([z[0]])
         base = float(depths[-1])
         half = 0.5 * WAVELENGTHS * float(np.interp(base, z, wavelength))
         # not the top of the layer, which no scale moves
@@ -402,8 +338,8 @@ class DepthScanner:
 
     def _volumes(self, scan: DepthScan) -> None:
         """Write the map of scales, and the updated velocity when it is wanted."""
-        x, z = self.grid.axis(0), self.grid.axis(1)
-        scales = np.where(self.part.inside, spread(scan.best, x, z), 1.0)
+        x, *between, z = (self.grid.axis(i) for i in range(self.grid.ndim))
+        scales = np.where(self.part.inside, spread(scan.best, x, z, *between), 1.0)
         path = self.folder / "scale.rsf"
         self._write(path, scales.astype(np.float32))
         scan.files["scale_file"] = str(path)
