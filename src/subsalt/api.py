@@ -24,7 +24,8 @@ from subsalt.extensions import library
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.engine import migrate_shot
-from subsalt.methods.rtm.image_sum import GatherPlanes, ImageSum, LagSum, with_gathers
+from subsalt.methods.rtm.gather_choice import with_gathers
+from subsalt.methods.rtm.image_sum import GatherPlanes, ImageSum, LagSum
 from subsalt.methods.rtm.linear_operator import dot_test
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator

@@ -15,7 +15,7 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot
-from subsalt.methods.rtm.image_sum import with_gathers
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import GatherOptions, ImagingOptions, PropagationOptions

@@ -21,7 +21,8 @@ from subsalt.methods.rtm.dips import (
 )
 from subsalt.methods.rtm.filters import angle_gathers
 from subsalt.methods.rtm.flatness import event_depth
-from subsalt.methods.rtm.image_sum import ImageSum, LagSum, lags_of, with_gathers
+from subsalt.methods.rtm.gather_choice import lags_of, with_gathers
+from subsalt.methods.rtm.image_sum import ImageSum, LagSum
 from subsalt.propagation.options import GatherOptions
 
 H, DZ, SHAPE, DEPTH, WAVELENGTH = 20.0, 5.0, (17, 25, 160), 400.0, 70.0

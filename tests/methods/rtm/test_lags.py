@@ -21,7 +21,7 @@ from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.conditions import LagSums
 from subsalt.methods.rtm.engine import propagator_of, receiver_samples, window_weights
-from subsalt.methods.rtm.image_sum import lag_axis, lags_of, with_gathers
+from subsalt.methods.rtm.gather_choice import lag_axis, lags_of, with_gathers
 from subsalt.methods.rtm.memory import shot_memory
 from subsalt.methods.rtm.partial_image import lags_layout, lags_path, write_partial
 from subsalt.methods.rtm.reuse import StoredFields, sums_of_wavefields

@@ -58,7 +58,7 @@ def with_range(options: GatherOptions, setup: MigrationSetup, shots: Sequence[Sh
     Parameters
     ----------
     options : GatherOptions
-        Of gathers; those by half offset stay as they are.
+        Options of gathers; those by half offset stay as they are.
     setup : MigrationSetup
         Model, wavelet and mute.
     shots : sequence of Shot
@@ -74,7 +74,7 @@ def with_range(options: GatherOptions, setup: MigrationSetup, shots: Sequence[Sh
     offset, depth = largest_offset(shots), shallowest_image(setup)
     speeds = float(setup.model.vp_min), float(setup.model.fastest)
     widest = widest_opening(offset, depth, speeds)
-    asked, step = options.degrees
+    wanted, step = options.degrees
     fits = step * math.floor(widest / step + 1e-9)
     where = f"offsets go to {offset:.4g} m, and the image begins {depth:.4g} m below sources and receivers"
     if fits == 0:
@@ -85,10 +85,10 @@ def with_range(options: GatherOptions, setup: MigrationSetup, shots: Sequence[Sh
             code="E756",
         )
     if options.angle is None:
-        return replace(options, angle=min(asked, fits))
+        return replace(options, angle=min(wanted, fits))
     if options.angle > widest:
         raise ConfigError(
-            f"gathers angle = {asked:g} degrees: {where}: no wave opens by more than {widest:.3g} degrees on either "
+            f"gathers angle = {wanted:g} degrees: {where}: no wave opens by more than {widest:.3g} degrees on either "
             "side",
             f"use angle = {fits:g} or less",
             code="E756",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from subsalt.errors import Change
-from subsalt.methods.rtm.image_sum import with_gathers
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.setup import MigrationSetup
 
 #: sizes of the aperture that are tried between all and nothing

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -22,29 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import kernels
-from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box, Grid
-from subsalt.earth.regrid import OF_IMAGE, Regridder, window
-from subsalt.errors import ConfigError
+from subsalt.earth.regrid import Regridder
 from subsalt.kernels.sizes import DOUBLE, FLOAT
-from subsalt.methods.rtm.angle_range import with_range
 from subsalt.methods.rtm.conditions import (
-    WHOLE,
     Condition,
     ImagingSums,
     LagAxis,
-    Lags,
     condition_of,
-    refuse_device,
 )
-from subsalt.methods.rtm.dips import DIP_REACH, FEWEST_LINES, dipping_angle_gathers, stretch_of
+from subsalt.methods.rtm.dips import DIP_REACH, dipping_angle_gathers, stretch_of
 from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, angle_gathers, laplacian, top_mute
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
 from subsalt.numerics.side_by_side import cuts, each
-from subsalt.propagation.options import GatherOptions
 
 ILLUMINATION = "illumination"
 
@@ -306,124 +298,6 @@ def _copy(target: NDArray, a: NDArray, some: slice) -> None:
 def light_of(sums: Mapping[str, NDArray], before: float = 0.0) -> float:
     """Return `before` plus the illumination of a shot's planes, one value after the other; 0 where it has none."""
     return fixedmath.total(sums[ILLUMINATION], before) if ILLUMINATION in sums else before
-
-
-#: half offsets on either side of zero when nobody says how far they go
-STEPS = 20
-
-
-def lag_axis(axis: int, options: GatherOptions, spacing: float) -> LagAxis:
-    """Return the half offsets that options ask for along an axis.
-
-    Parameters
-    ----------
-    spacing : float
-        Distance of the points along it on which waves are computed, m.
-    """
-    step = options.step or spacing
-    count = STEPS if options.max is None else math.floor(options.max / step + WHOLE)
-    wanted = np.arange(-count, count + 1)
-    lags = tuple(float(step * k) for k in wanted)
-    per_step = step / spacing
-    if abs(per_step - round(per_step)) < WHOLE and round(per_step) > 0:
-        return LagAxis(axis, tuple(int(k) * round(per_step) for k in wanted), lags)
-    far = math.ceil(count * per_step) + OF_IMAGE.reach
-    cells = np.arange(-far, far + 1)
-    distances: NDArray[np.float64] = per_step * wanted[:, None].astype(np.float64) - cells[None]
-    weights = window(distances, OF_IMAGE)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return LagAxis(axis, tuple(cells.tolist()), lags, weights)
-
-
-def lags_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> Lags:
-    """Return the gathers that options ask for.
-
-    Parameters
-    ----------
-    waves, image : Grid
-        Grid on which waves are computed, and grid of the image.
-    reach : int
-        Columns on either side of one that condition and filter look at.
-
-    Raises
-    ------
-    ConfigError
-        E756: half offsets along y in 2-D, none beside zero, or too few lines for the dips of angle gathers in 3-D.
-    """
-    if image.ndim == 2 and options.along != "x":
-        raise ConfigError(
-            f'gathers along = "{options.along}": the image is 2-D, a section along x',
-            'use along = "x", or leave it out',
-            code="E756",
-        )
-    if image.ndim == 3 and options.kind == "angle":
-        for name in options.along:
-            across, lines = "yx"["xy".index(name)], image.shape3[1 - "xy".index(name)]
-            if lines < FEWEST_LINES:
-                raise ConfigError(
-                    f'gathers kind = "angle" along {name}: angles depend on the dip of the reflector along {across}, '
-                    f"which is measured on {FEWEST_LINES} lines of the image, and it has {lines}",
-                    f'use kind = "lag", or {FEWEST_LINES} lines along {across} and more',
-                    code="E756",
-                )
-    axes = tuple(
-        lag_axis("xy".index(name), options, waves.spacing3["xy".index(name)]) for name in options.along
-    )
-    if any(len(a.lags) == 1 for a in axes):
-        raise ConfigError(
-            f"gathers max = {options.max:g} m is less than their step, "
-            f"{options.step or max(waves.spacing[:-1]):g} m: there is no half offset beside zero",
-            "use a larger max, or a smaller step",
-            code="E756",
-        )
-    columns, summed = [], []
-    for axis in (0, 1):
-        n = image.shape3[axis]
-        wanted = range(0, n, options.every)
-        columns.append(tuple(wanted))
-        summed.append(_summed_along(axis, wanted, waves, image, reach))
-    return Lags(axes, (columns[0], columns[1]), (summed[0], summed[1]))
-
-
-def _summed_along(axis: int, columns: range, waves: Grid, image: Grid, reach: int) -> tuple[int, ...]:
-    """Return the columns along an axis of the grid of the waves that columns of the image are made of."""
-    if axis == 1 and image.ndim == 2:
-        return (0,)
-    n = image.shape3[axis]
-    spans = [(max(0, c - reach), min(n, c + reach + 1)) for c in columns]
-    if waves != image:
-        carry = Regridder(waves, image, "mirror")
-        spans = [carry.needed(axis, lo, hi) for lo, hi in spans]
-    return tuple(sorted({i for lo, hi in spans for i in range(lo, hi)}))
-
-
-def with_gathers(setup: MigrationSetup, shots: Sequence[Shot] = ()) -> MigrationSetup:
-    """Return a setup with the gathers that its options ask for, or without.
-
-    Parameters
-    ----------
-    setup : MigrationSetup
-        Its gathers are chosen anew.
-    shots : sequence of Shot
-        Shots in whose windows the half offsets must have room.
-
-    Raises
-    ------
-    ConfigError
-        E756: gathers that the image or a window has no room for, or angles that no source and receiver see; E757: the
-        device has no kernels for them.
-    """
-    options = setup.imaging.gathers
-    if options is None:
-        return replace(setup, lags=None)
-    refuse_device(kernels.get(setup.propagation.device))
-    options = with_range(options, setup, shots)
-    setup = replace(setup, imaging=replace(setup.imaging, gathers=options))
-    lags = lags_of(options, setup.model.grid, setup.image_grid, reach_of(setup))
-    for axis in lags.axes if shots else ():
-        narrow = min(shots, key=lambda s: setup.window(s).shape[axis.axis])
-        lags.refuse_wide(setup.window(narrow), setup.model.grid, narrow.id)
-    return replace(setup, lags=lags)
 
 
 @dataclass(frozen=True)

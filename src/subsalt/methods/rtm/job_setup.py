@@ -10,7 +10,7 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.data import open_survey
-from subsalt.methods.rtm.image_sum import with_gathers
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.setup import MigrationSetup, gate
 from subsalt.parallel.comm import Comm, world
 from subsalt.propagation.options import PropagationOptions

@@ -246,7 +246,7 @@ class DepthScanner:
         speeds = [self._at_columns(self.velocity(scale), columns, z) for scale in self.scales]
         windows = windows_for(image, axes.dz)
         band = self._band(self.runs[self._middle])
-        found: list[PlaceScan] = []
+        scans: list[PlaceScan] = []
         used: list[list[Window]] = []
         for i, column in enumerate(columns):
             own = self._windows(windows, column, z, base[i] / (2.0 * band.middle))
@@ -254,30 +254,30 @@ class DepthScanner:
             common = Reference(base[i], axes.dz, axes.angles, band)
             each = [at_equal_time(g.of_place(i), v[i], common) for g, v in zip(gathers, speeds, strict=True)]
             if self.request.by == "curvature":
-                found.append(curvature_scales(each[0], axes, own, np.array(self.scanned)))
+                scans.append(curvature_scales(each[0], axes, own, np.array(self.scanned)))
             else:
-                found.append(scan_place(each, np.array(self.scales), own, self.part.layer))
+                scans.append(scan_place(each, np.array(self.scales), own, self.part.layer))
         depth = np.array([[0.5 * (z[a] + z[b - 1]) for a, b in own] for own in used])
-        return self._map(reference, depth, columns, found)
+        return self._map(reference, depth, columns, scans)
 
     def _map(
         self,
         reference: PlacedGathers,
         depth: NDArray[np.float64],
         columns: Sequence[tuple[int, ...]],
-        found: Sequence[PlaceScan],
+        scans: Sequence[PlaceScan],
     ) -> ScaleMap:
         """Return the scans of all places as a map: scales only where the scan tells one."""
-        ends = np.array([[p.at_end for p in one.peaks] for one in found])
-        scale = np.array([[p.best for p in one.peaks] for one in found])
-        sigma = np.array([[p.sigma for p in one.peaks] for one in found])
+        ends = np.array([[p.at_end for p in one.peaks] for one in scans])
+        scale = np.array([[p.best for p in one.peaks] for one in scans])
+        sigma = np.array([[p.sigma for p in one.peaks] for one in scans])
         inside = np.array(
             [
                 [self.part.layer or self._touches(c, float(d)) for d in row]
                 for c, row in zip(columns, depth, strict=True)
             ]
         )
-        unclear = inside & unclear_of(np.array([one.energy for one in found]), sigma, self.scanned)
+        unclear = inside & unclear_of(np.array([one.energy for one in scans]), sigma, self.scanned)
         good = inside & ~ends & ~unclear & np.isfinite(sigma)
         x, y = np.array(reference.places, np.float64).T
         return ScaleMap(
@@ -287,7 +287,7 @@ class DepthScanner:
             np.where(good, sigma, np.inf),
             ends & inside & ~unclear,
             unclear & (ends | np.isfinite(sigma)),
-            np.stack([one.semblance for one in found], axis=1),
+            np.stack([one.semblance for one in scans], axis=1),
             y if reference.grid.ndim == 3 else np.zeros(0),
             reference.lines,
         )
