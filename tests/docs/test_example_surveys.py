@@ -11,6 +11,7 @@ from few_shots import LAND_SHOTS, shorten_the_land_line
 from subsalt.errors import ConfigError
 from subsalt.examples import EXAMPLES, NOTE, example_of, make_example
 from subsalt.examples.layer import ERROR, LayerLine
+from subsalt.examples.lens import CONTRAST, SPEED, LensLine
 from subsalt.examples.marine import GRID, SHOTS, grid_of
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.volumes import volume
@@ -107,3 +108,23 @@ def test_the_wrong_velocity_of_the_layer_is_wrong_in_its_mask_alone():
     assert np.array_equal(given[~mask], true[~mask])
     z = line.grid.axis(1)
     assert (z[mask[0]].min(), z[mask[0]].max()) == (800.0, 1090.0)
+
+
+def test_reflectors_below_the_lens_have_one_contrast_and_the_jobs_of_the_line_run(tmp_path, subsalt_command):
+    line = LensLine(spacing=25.0, f0=6.0, shots=2, receivers=9, record=0.6, tops=(400.0, 500.0, 600.0))
+    line.write(tmp_path)
+    vp, dm = (volume.read(tmp_path / f"{name}.rsf").values for name in ("vp", "dm"))
+    assert np.unique(dm).tolist() == [0.0, np.float32(CONTRAST / SPEED**2)]
+    assert np.flatnonzero(dm.any(axis=0)).tolist() == [16, 20, 24]
+    # slowest in the middle of the lens, of which exp(-0.5 (200 / 60)^2) = 0.4 % are left at the first reflector
+    assert np.unravel_index(vp.argmin(), vp.shape) == (40, 8)
+    assert np.ptp(vp[:, 16:]) < 0.004 * SPEED
+    # the commands of the line, small: the shots are those of the job in the folder, and migrate
+    model, migrate = tmp_path / "model.toml", tmp_path / "migrate.toml"
+    born = ("--born", tmp_path / "dm.rsf", "-o", tmp_path / "shots", "--json")
+    code, out, err = subsalt_command("model", model, *born)
+    assert code == 0, err
+    assert json.loads(out)["point_steps"] == 0
+    code, _, err = subsalt_command("migrate", migrate, "-q")
+    assert code == 0, err
+    assert np.abs(volume.read(tmp_path / "migrate.run" / "image.sgy").values).max() > 0

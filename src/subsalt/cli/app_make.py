@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, make_dataclass, replace
+from dataclasses import asdict, dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from subsalt.io.segy.fix import Fix
     from subsalt.io.segy.headers import HeaderBytes
     from subsalt.job.starter import InitResult
+    from subsalt.methods.rtm.born_job import BornImage
 
 
 @command(
@@ -363,9 +364,48 @@ def check(
         raise typer.Exit(code)
 
 
+@dataclass(frozen=True)
+class BornOptions:
+    """Options that make `model` demigrate an image."""
+
+    born: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="IMAGE",
+            readable=False,
+            help="Write the Born data of this volume instead: perturbation of 1/v^2, s2/m2, on the grid of the model.",
+        ),
+    ] = None
+    born_scale: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Factor on the values of IMAGE.", show_default="1"),
+    ] = None
+
+    def image(self) -> BornImage | None:
+        """Return the image to demigrate, with its scale.
+
+        Raises
+        ------
+        ConfigError
+            When there is a scale, and no image (E837).
+        """
+        from subsalt.methods.rtm.born_job import NO_PERTURBATION, BornImage
+
+        if self.born is not None:
+            return BornImage(self.born, 1.0 if self.born_scale is None else self.born_scale)
+        if self.born_scale is not None:
+            raise ConfigError(
+                "--born-scale is a factor on an image, and there is none",
+                "add --born IMAGE",
+                code=NO_PERTURBATION,
+            )
+        return None
+
+
 @command(
     "Model the shots of a job to SEG-Y.",
     "subsalt model survey.toml -o shots",
+    "subsalt model survey.toml --born dm.rsf",
     "mpiexec -n 4 subsalt model survey.toml",
 )
 @spread
@@ -373,6 +413,7 @@ def model(
     job: JobFile,
     *,
     parallel: ParallelOptions,
+    born: BornOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -381,7 +422,7 @@ def model(
             metavar="FOLDER",
             readable=False,
             help="Folder for the shots.",
-            show_default="JOB.shots in the folder of the job file",
+            show_default="JOB.shots in the folder of the job file, or JOB.born",
         ),
     ] = None,
     strict: Strict = False,
@@ -389,8 +430,10 @@ def model(
 ) -> None:
     """Model the shots of [acquisition] and write one SEG-Y file for each.
 
+    --born demigrates an image: it writes the traces that the image scatters, linearised about the model of the job.
     The same command continues a run that was stopped.
     """
+    from subsalt.methods.rtm.born_job import born_checked
     from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_job import model_checked
     from subsalt.run.method_run import RunRequest, RunState
@@ -398,7 +441,10 @@ def model(
     printer = talk.out()
     with ranks.on_all_ranks(job, printer) as as_written:
         read = parallel.applied_to(as_written)
-        state = RunState.of(RunRequest(out or read.base / f"{read.name}.shots"))
+        with ranks.together():
+            image = born.image()
+        kind = "shots" if image is None else "born"
+        state = RunState.of(RunRequest(out or read.base / f"{read.name}.{kind}"))
         with state.clock("check"):
             check_or_stop(read, printer, strict)
         with ranks.together():
@@ -410,7 +456,7 @@ def model(
                 )
         with printer.progress("modelling") as bar:
             state.request = replace(state.request, progress=bar)
-            result = model_checked(read, state)
+            result = model_checked(read, state) if image is None else born_checked(read, image, state)
     show_result(printer, result)
 
 

@@ -24,7 +24,7 @@ def make(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Survey: marine, vti3d, time3d or land. Without a name the surveys are listed.",
+            help="Survey: marine, vti3d, time3d, land, layer or lens. Without a name the surveys are listed.",
         ),
     ] = None,
     folder: Annotated[

@@ -17,6 +17,7 @@ EXAMPLES = {
     "time3d": "subsalt.examples.time3d",
     "land": "subsalt.examples.land",
     "layer": "subsalt.examples.layer",
+    "lens": "subsalt.examples.lens",
 }
 NOTE = "README.txt"
 

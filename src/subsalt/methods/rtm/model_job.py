@@ -18,10 +18,11 @@ from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
 from subsalt.methods.rtm.job_setup import options_of
-from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.modelling import ModelledTraces, ModellingSetup, model_shot
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.shot_input import reading_of, with_input
+from subsalt.parallel.comm import Comm
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Engine, Meter
 from subsalt.run.identity import numerics_of
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
 
 NOTE, LOCK = "modelling.json", ".model.lock"
+
+#: from setup, shot, progress and the ranks that share the shot to its traces
+TracesOf = Callable[[ModellingSetup, Shot, Callable[[float], None], Comm | None], ModelledTraces]
 
 
 @dataclass
@@ -116,6 +120,9 @@ def model_checked(job: Job, state: RunState) -> ModelResult:
 class ModelRun(MethodRun):
     """See `MethodRun`: its units are the shots that are modelled, each to a file."""
 
+    #: what the textual header calls the traces
+    what = "forward modelling"
+
     def load(self) -> None:
         """Read the model, or open its files."""
         with self.state.clock("model input"):
@@ -132,7 +139,11 @@ class ModelRun(MethodRun):
         self.setup = ModellingSetup.build(
             self.model, job.wavelet(self.dt), self.survey.time, self.options, aperture
         )
-        self.plan = plan_ranks(job, self.setup, self.survey, state.world)
+        self.share_shots()
+
+    def share_shots(self) -> None:
+        """Decide which ranks share a shot, before anything is allocated. Collective."""
+        self.plan = plan_ranks(self.job, self.setup, self.survey, self.state.world)
 
     def identify(self) -> None:
         """Set inputs, id and numerics of the run."""
@@ -162,12 +173,18 @@ class ModelRun(MethodRun):
         """Model shots."""
         state = self.state
         setup = with_input(self.setup, reading_of(self.job.parallel.io, groups.group))
-        text = _text(setup, state.run_id)
+        text = _text(setup, state.run_id, self.what)
         self.runners = [
-            _Runner(setup, self.survey, state.folder, text, groups, state.clock)
-            for _ in range(self.plan.at_once)
+            _Runner(setup, self.survey, state.folder, text, groups, state.clock, self.traces_of)
+            for _ in range(self.units_at_once())
         ]
         yield OneOf([runner.process for runner in self.runners])
+
+    def traces_of(
+        self, setup: ModellingSetup, shot: Shot, progress: Callable[[float], None], group: Comm | None
+    ) -> ModelledTraces:
+        """Return the traces of a shot; collective over the group that shares it."""
+        return model_shot(setup, shot, progress, group=group)
 
     def totals(self) -> dict[str, Any]:
         """Return the points computed, and those of the grids."""
@@ -255,6 +272,7 @@ class _Runner:
     text: list[str]
     groups: RankGroups
     clock: Phases
+    traces_of: TracesOf
     point_steps: int = 0
     grid_point_steps: int = 0
 
@@ -263,11 +281,11 @@ class _Runner:
         group = self.groups.group
         report(shot, 0.0)
         with self.clock("propagation"):
-            modelled = model_shot(
+            modelled = self.traces_of(
                 self.setup,
                 shot,
                 lambda fraction: report(shot, fraction),
-                group=group if group.size > 1 else None,
+                group if group.size > 1 else None,
             )
         self.point_steps += modelled.point_steps
         self.grid_point_steps += modelled.grid_point_steps
@@ -326,14 +344,14 @@ def _is_ours(folder: Path, mine: dict[str, str]) -> bool:
     return False
 
 
-def _text(setup: ModellingSetup, run_id: str) -> list[str]:
+def _text(setup: ModellingSetup, run_id: str, what: str) -> list[str]:
     """Return the lines of the textual header."""
     from subsalt import __version__
 
     p = setup.propagation
     surface = "on topography" if p.topography is not None else "yes" if p.free_surface else "no"
     return [
-        f"subsalt {__version__}  forward modelling  run {run_id[:24]}",
+        f"subsalt {__version__}  {what}  run {run_id[:24]}",
         f"medium {setup.model.medium}  {p.weights}  dt {setup.axis.dt * 1e3:.6f} ms  boundary {p.boundary}",
         f"wavelet {setup.wavelet.name}  free surface {surface}",
         "amplitude: p of (1/v^2) p_tt - lap p = f(t) delta(x - xs)",
