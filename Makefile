@@ -95,17 +95,12 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 		OMP_NUM_THREADS=1 compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
 
 # tests start hundreds of interpreters: where PYTHONDONTWRITEBYTECODE is set, each would compile all modules again
-bytecode: build/tests-read
+bytecode: $(STAMP)
 	@$(PY) -m compileall -q src packages/lab/src
-
-# pytest rewrites the assertions of a file when it first reads it: here each file once, and not in four processes
-build/tests-read: $(STAMP) $(shell find tests -name '*.py')
-	@printf '%s\n' tests/test_*.py tests/*/ | PYTHONDONTWRITEBYTECODE= xargs -n 31 -P 2 $(BIN)/pytest --collect-only -q >/dev/null || true
-	@touch $@
 
 # four processes on two cores: tests of ranks wait, for silence or a signal, a quarter of their time and more
 test: build emulated bytecode ## run all tests
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest --forks 4
 
 test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but those for a GPU and of test-libraries: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)

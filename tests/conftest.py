@@ -17,6 +17,7 @@ for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
 import once  # noqa: E402
 from cpu_record import CpuRecord  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
+from forked_workers import ForkedWorkers  # noqa: E402
 from thorough import ALL, alternating  # noqa: E402
 
 # the same examples each time, but in `make test-all`, and as much time for each as a busy machine takes
@@ -55,8 +56,9 @@ os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
 
 
 def pytest_addoption(parser):
-    """``--cpu FILE``: see `cpu_record`."""
+    """``--cpu FILE``: see `cpu_record`; ``--forks N``: see `forked_workers`."""
     parser.addoption("--cpu", metavar="FILE", help="write down what each test takes of the processors")
+    parser.addoption("--forks", metavar="N", type=int, default=0, help="run tests in N forks of this process")
 
 
 def pytest_configure(config):
@@ -64,6 +66,8 @@ def pytest_configure(config):
     is_worker = hasattr(config, "workerinput")
     if path := config.getoption("--cpu"):
         config.pluginmanager.register(CpuRecord(Path(config.rootpath, path), tells=not is_worker))
+    if count := config.getoption("--forks"):
+        config.pluginmanager.register(ForkedWorkers(count))
     if not is_worker:
         folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
         os.environ[once.FOLDER] = folder.name

@@ -103,7 +103,7 @@ def main(words: list[str]) -> int:
         print("missing here:\n  " + "\n  ".join(lacking), file=sys.stderr)
         return 2
     REPORT.parent.mkdir(exist_ok=True)
-    line = [sys.executable, "-m", "pytest", "-n", "2", f"--junitxml={REPORT}", *words]
+    line = [sys.executable, "-m", "pytest", "--forks", "2", f"--junitxml={REPORT}", *words]
     done = subprocess.run(line, cwd=ROOT, env=env)
     skips = skipped(REPORT)
     mine = [(test, why) for test, why in skips if not why.startswith(GPU) and LIBRARIES not in why]
