@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 
 #: columns of the model between a source and a receiver, points of the straight line and above each, and most depths
@@ -37,7 +38,7 @@ def bounds(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64])
     rcv : ndarray, (n, 3)
         Receivers, m.
     """
-    early = np.array([_earliest(model, src, r) for r in rcv])
+    early = _earliest(model, src, rcv)
     share = (np.arange(POINTS) + 0.5) / POINTS
     line = src + share[None, :, None] * (rcv - src)[:, None, :]
     up = np.repeat(line[:, :, None, :], ABOVE, axis=2)
@@ -61,38 +62,62 @@ def velocity(model: ModelLike, positions: NDArray[np.float64], fast: bool) -> ND
     return v * factor
 
 
-def _earliest(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64]) -> float:
-    """Return the lower bound for one receiver."""
+def _earliest(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64]) -> Times:
+    """Return the lower bounds for receivers (n, 3); the model is asked once for the columns of all of them."""
+    depths = [_depths(model.grid, src, r) for r in rcv]
+    places = [_columns(src, r, z) for r, z in zip(rcv, depths, strict=True)]
+    if not places:
+        return np.zeros(0)
+    v = np.split(velocity(model, np.concatenate(places), fast=True), np.cumsum([len(p) for p in places])[:-1])
+    return np.array([_of_one(src, r, z, w) for r, z, w in zip(rcv, depths, v, strict=True)])
+
+
+def _depths(grid: Grid, src: NDArray[np.float64], rcv: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the depths down to which a wave to a receiver may dive, evenly spaced."""
     x = float(np.hypot(*(rcv[:2] - src[:2])))
-    grid = model.grid
     dz, top = grid.spacing[-1], grid.origin[-1]
     shallow, deep = sorted((float(src[2]), float(rcv[2])))
     # a wave that turns deeper than its offset is rare, and later than the limit on its velocity allows
     last = min(top + (grid.shape[-1] - 1) * dz, deep + max(x, 10 * dz))
-    z = np.linspace(
-        min(shallow, top), max(last, deep + dz), min(DEPTHS, max(3, round((last - shallow) / dz) + 1))
-    )
-    step = float(z[1] - z[0])
+    count = min(DEPTHS, max(3, round((last - shallow) / dz) + 1))
+    return np.linspace(min(shallow, top), max(last, deep + dz), count)
+
+
+def _columns(
+    src: NDArray[np.float64], rcv: NDArray[np.float64], z: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return positions at depths z between source and receiver, column by column, (n, 3)."""
     along = np.linspace(0.0, 1.0, COLUMNS)[:, None] * (rcv - src)[None, :]
     where = np.repeat((src + along)[:, None, :], len(z), axis=1)
     where[:, :, 2] = z
-    v = velocity(model, where.reshape(-1, 3), fast=True).reshape(COLUMNS, len(z))
-    u = 1.0 / v.max(axis=0)
+    return where.reshape(-1, 3)
+
+
+def _of_one(
+    src: NDArray[np.float64], rcv: NDArray[np.float64], z: NDArray[np.float64], v: NDArray[np.float64]
+) -> float:
+    """Return the lower bound for one receiver, with the velocities of its columns."""
+    x = float(np.hypot(*(rcv[:2] - src[:2])))
+    shallow, deep = sorted((float(src[2]), float(rcv[2])))
+    step = float(z[1] - z[0])
+    u = 1.0 / v.reshape(COLUMNS, len(z)).max(axis=0)
     # share of each cell that lies below the shallower point, and below the deeper one
     lower = np.clip((z + 0.5 * step - shallow) / step, 0.0, 1.0)
     both = np.clip((z + 0.5 * step - deep) / step, 0.0, 1.0)
     level = int(np.argmax(lower > 0))
     direct = _direct(x, u, (lower - both) * step, float(u[level]))
     # turning at depth r: all cells above it, twice below the deeper point
+    turns = np.flatnonzero((z > deep) & (_fastest_above(u) > u))
+    if not len(turns):
+        return direct
     passes = (lower + both) * step
-    p = u[:, None]
+    p = u[turns, None]
     root = np.sqrt(np.maximum(u[None, :] ** 2 - p**2, 0.0))
-    above = np.tril(np.ones((len(z), len(z))), -1) * passes
+    above = np.where(np.arange(len(z)) < turns[:, None], passes, 0.0)
     time = p[:, 0] * x + (root * above).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(above > 0, above * p / root, 0.0).sum(axis=1)
-    turning = (z > deep) & (reach <= x) & (_fastest_above(u) > u)
-    return float(min(direct, time[turning].min(initial=np.inf)))
+    return float(min(direct, time[reach <= x].min(initial=np.inf)))
 
 
 def _fastest_above(u: NDArray[np.float64]) -> NDArray[np.float64]:
