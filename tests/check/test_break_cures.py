@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 from break_surveys import altered, layers, modelled
+from rules_alone import rules_on
 
 from job_files import example_job
 from subsalt.acquisition.first_breaks import first_breaks
@@ -17,7 +18,6 @@ from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
 from subsalt.methods import method_of
 from subsalt.methods.rtm.job import Job
 
@@ -87,7 +87,7 @@ def own(folder, text=JOB):
     """Return the findings of this subject by code."""
     path = folder / "line.toml"
     path.write_text(text)
-    findings = check_job(Job.from_toml(path)).findings
+    findings = rules_on(Job.from_toml(path)).findings
     return {f.code: f for f in findings if OWN.fullmatch(f.code)}
 
 
@@ -197,4 +197,4 @@ def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
 def test_field_data_in_order(tmp_path, name):
     job_class = method_of("rtm" if name == "viking" else "kirchhoff").job_class()
     job = job_class.from_toml(example_job(tmp_path, name))
-    assert [f for f in check_job(job).findings if OWN.fullmatch(f.code)] == []
+    assert [f for f in rules_on(job).findings if OWN.fullmatch(f.code)] == []

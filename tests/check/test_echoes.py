@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from planted.run import Bench
 from planted.surveys import write_volume
+from rules_alone import rules_on
 from scipy.ndimage import gaussian_filter
 
 from subsalt.check.echo_fits import likeness
 from subsalt.earth.grid import Grid
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 
 
@@ -27,7 +27,7 @@ def findings_by_code(bench, change, base="line", grid=lambda g: g, **tables):
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
         case.job |= tables
-        return {f.code: f for f in check_job(Job.from_toml(case.write_job())).findings if f.is_fault}
+        return {f.code: f for f in rules_on(Job.from_toml(case.write_job())).findings if f.is_fault}
 
 
 def rock(factor):
@@ -87,7 +87,7 @@ def levels(bench, change=np.array, base="line", grid=lambda g: g):
         write_volume(
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
-        said = check_job(Job.from_toml(case.write_job())).findings
+        said = rules_on(Job.from_toml(case.write_job())).findings
         return [
             (f.level, f.message) for f in said if f.code in ("W371", "W372") or f.message.startswith("echoes")
         ]

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from kirchhoff_jobs import CORNERS, OFFSETS, areal, line, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.errors import FindingsError
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 
 
@@ -29,7 +29,7 @@ def on_line(tmp_path_factory):
 
 def found(folder, **tables):
     """Return the findings of a job by code, those in order left out."""
-    findings = check_job(Job.from_toml(write_job(folder, **tables))).findings
+    findings = rules_on(Job.from_toml(write_job(folder, **tables))).findings
     return {f.code: f for f in findings if f.is_fault}
 
 
@@ -39,7 +39,7 @@ def test_a_sound_job_has_nothing_to_say(folder):
 
 def test_the_grid_is_told_with_its_source(folder):
     job = Job.from_toml(write_job(folder))
-    findings = [f.message for f in check_job(job).findings if "image:" in f.message]
+    findings = [f.message for f in rules_on(job).findings if "image:" in f.message]
     assert findings == [
         "image: inlines 11 to 16 by 1, crosslines 101 to 120 by 1, bins of 25 x 20 m, from 3 corner points; "
         "0 to 1 s by 8 ms"
@@ -90,7 +90,7 @@ def test_traces_outside_the_classes_are_counted(folder):
 
 def test_a_line_is_migrated_in_2_5_d_from_its_cdps(on_line):
     job = Job.from_toml(write_job(on_line, kirchhoff={"corners": [[1, 1, 0.0, 0.0], [1, 40, 487.5, 0.0]]}))
-    assert {f.code for f in check_job(job).findings if f.is_fault} == set()
+    assert {f.code for f in rules_on(job).findings if f.is_fault} == set()
     assert job.options.amplitude == "2.5d"
     assert found(on_line, kirchhoff={"amplitude": "3d"})["W766"].level == "warning"
 
@@ -140,7 +140,7 @@ def test_an_areal_survey_without_numbers_is_told_a_grid_that_holds_it(folder):
 
 
 def found_error(path):
-    (finding,) = [f for f in check_job(Job.from_toml(path)).findings if f.level == "error"]
+    (finding,) = [f for f in rules_on(Job.from_toml(path)).findings if f.level == "error"]
     return finding
 
 

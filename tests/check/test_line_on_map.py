@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 import job_files
 from job_files import GRID, survey, write_job
@@ -15,7 +16,6 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job as init_job
 from subsalt.methods.rtm.view import draw_survey
@@ -57,7 +57,7 @@ def files(folder, frame, *, vp=None, model_frame=None, name="vp.rsf", grid=GRID,
 def checked(folder, text=JOB):
     """Return job and findings."""
     job = Job.from_toml(write_job(folder, text))
-    return job, check_job(job)
+    return job, rules_on(job)
 
 
 def codes(result, level="error"):
@@ -282,11 +282,11 @@ def test_init_writes_what_it_found_and_guesses_nothing(tmp_path):
     made = init_job(tmp_path / "i.toml", [str(tmp_path / "shots.sgy")], vp=str(tmp_path / "vp.rsf"))
     assert [f.code for f in made.findings] == ["W343"]
     assert "The place of the model's x = 0 on this line is not known" in made.text
-    assert codes(check_job(Job.from_toml(made.path))) == ["E342"]
+    assert codes(rules_on(Job.from_toml(made.path))) == ["E342"]
     # what it found, without the comment sign
     text = made.text.replace("# frame", "frame", 1)
     made.path.write_text(text)
-    assert codes(check_job(Job.from_toml(made.path))) == []
+    assert codes(rules_on(Job.from_toml(made.path))) == []
     # a model with a place, and one that needs none
     files(tmp_path, UTM, model_frame=UTM)
     made = init_job(made.path, [str(tmp_path / "shots.sgy")], vp=str(tmp_path / "vp.rsf"), force=True)
@@ -294,4 +294,4 @@ def test_init_writes_what_it_found_and_guesses_nothing(tmp_path):
     assert "The model file contains its position on the map" in made.text
     made = init_job(made.path, [str(tmp_path / "shots.sgy")], force=True)
     assert made.findings == []
-    assert codes(check_job(Job.from_toml(made.path))) == []
+    assert codes(rules_on(Job.from_toml(made.path))) == []

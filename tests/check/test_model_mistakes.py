@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from job_files import shared_data, survey, write_job
 from subsalt.acquisition.survey import Survey
@@ -18,7 +19,6 @@ from subsalt.earth.planes import Parameter
 from subsalt.errors import SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 
 GRID = Grid((161, 161), (10.0, 10.0))
@@ -60,7 +60,7 @@ def files(folder, **volumes):
 def found(folder, model, job=JOB):
     """Return the findings of a job by code."""
     text = job + "".join(f"{k} = {v}\n" for k, v in model.items())
-    said = {f.code: f for f in check_job(Job.from_toml(write_job(folder, text))).findings if f.is_fault}
+    said = {f.code: f for f in rules_on(Job.from_toml(write_job(folder, text))).findings if f.is_fault}
     # the traces are those of another model than the belt, and W372 rightly says so
     said.pop("W372", None)
     return said
@@ -313,7 +313,7 @@ def test_axes_that_the_job_exchanges_wrongly_are_put_back(tmp_path):
     """The cure goes with the order that the job gives: here it is to leave the key away."""
     model = files(tmp_path, vp=VP)
     text = JOB + 'vp = {file = "vp.rsf", axes = "zx"}\n'
-    said = {f.code: f for f in check_job(Job.from_toml(write_job(tmp_path, text))).findings if f.is_fault}
+    said = {f.code: f for f in rules_on(Job.from_toml(write_job(tmp_path, text))).findings if f.is_fault}
     assert '[model] vp = {file = "vp.rsf"}' in said["W426"].fix
     assert found(tmp_path, pasted(model, said["W426"].fix)) == {}
 

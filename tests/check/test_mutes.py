@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from layouts import context
+from rules_alone import rules_on
 
 from job_files import MIGRATE, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt import check
 from subsalt.job.base import read_job
-from subsalt.job.checking import check_job
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
 from subsalt.methods.rtm.job import Job
@@ -100,7 +100,7 @@ def test_the_cure_of_a_mute_works_when_pasted(tmp_path):
     write_files(tmp_path)
 
     def codes(mute):
-        result = check_job(Job.from_toml(write_job(tmp_path, MIGRATE + f"\n[data.mute]\n{mute}\n")))
+        result = rules_on(Job.from_toml(write_job(tmp_path, MIGRATE + f"\n[data.mute]\n{mute}\n")))
         return {f.code: f.fix for f in result.findings if f.is_fault}
 
     (fix,) = codes("velocity = 1.5\ndelay = 200").values()
@@ -114,7 +114,7 @@ def test_a_stretch_mute_of_a_hundredth(tmp_path, limit):
 
     def findings_of(value):
         job = read_job(write_time_job(tmp_path, kirchhoff={"stretch_mute": value}))
-        return [f for f in check_job(job).findings if f.code in ("E314", "W314")]
+        return [f for f in rules_on(job).findings if f.code in ("E314", "W314")]
 
     (finding,) = findings_of(limit)
     assert finding.code == ("E314" if limit == "0.001 %" else "W314")

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 from break_surveys import DT, altered, modelled, two_branches
+from rules_alone import rules_on
 
 from job_files import shared_data
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.base import BaseJob
-from subsalt.job.checking import check_job
 from subsalt.methods import method_of
 
 JOB = """\
@@ -35,7 +35,7 @@ def findings_by_code(folder, change=None, fix="", dt=None):
     path = folder / "time.toml"
     path.write_text(JOB.replace("FIX", fix))
     job: BaseJob = method_of("kirchhoff").job_class().from_toml(path)
-    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61|92)", f.code)}
+    return {f.code: f for f in rules_on(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61|92)", f.code)}
 
 
 def test_traces_in_order(tmp_path):

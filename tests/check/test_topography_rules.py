@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from subsalt.acquisition.survey import Shot
 from subsalt.check.topography import _stations as stations
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.topography import ENDS
 from subsalt.methods.rtm.topography import _brought as brought
@@ -39,7 +39,7 @@ def findings_by_code(tmp_path):
             },
             "propagation": {"topography": given, "grid": "model"},
         }
-        return {f.code: f for f in check_job(Job.from_dict(job, tmp_path)).findings}
+        return {f.code: f for f in rules_on(Job.from_dict(job, tmp_path)).findings}
 
     return check
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from kirchhoff_data import line_positions, make_survey
 from subsalt.job.base import read_job
-from subsalt.job.checking import check_job
 
 JOB = """method = "kirchhoff"
 [data]
@@ -28,7 +28,7 @@ def check(line, velocity, **texts):
     for name, text in texts.items():
         (line / f"{name}.txt").write_text(text)
     (line / "job.toml").write_text(JOB.format(velocity=velocity))
-    checked = check_job(read_job(line / "job.toml"))
+    checked = rules_on(read_job(line / "job.toml"))
     return checked.exit_code(), checked
 
 
@@ -68,7 +68,7 @@ def test_data_in_feet_make_feet_of_velocities_likelier(line):
     assert errors(check(line, 'file = "v.txt"', v=slow)[1]) == []
     job = JOB.format(velocity='file = "v.txt"') + '[data.fix]\nunit = "ft"\n'
     (line / "feet.toml").write_text(job)
-    checked = errors(check_job(read_job(line / "feet.toml")))
+    checked = errors(rules_on(read_job(line / "feet.toml")))
     assert [c for c, _ in checked] == ["E745"]
     assert "the data count in feet" in checked[0][1]
 
