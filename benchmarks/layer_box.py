@@ -3,7 +3,7 @@
     python benchmarks/layer_box.py [FOLDER]
 
 The layers of `subsalt example layer` below a line of shots along x, with receivers in a patch around it: offsets to
-2 km along x and 400 m across, 10 % white noise. Waves of 12 Hz on points 20 m apart. Makes the box in FOLDER
+2 km along x and 400 m across, 10 % white noise. Waves of 11 Hz on points 20 m apart. Makes the box in FOLDER
 (build/box), scans the velocity of the layer, and migrates with the updated and with the true velocity. The last line is
 a JSON with the planted and the found error. What is in the folder already is kept.
 """
@@ -29,7 +29,7 @@ from subsalt.examples.layer import ERROR, NOISE, TOPS, VELOCITIES
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 
-H, F0, NT, DT = 20.0, 12.0, 801, 0.002
+H, F0, NT, DT = 20.0, 11.0, 801, 0.002
 GRID = Grid((161, 41, 69), (H, H, H))
 #: shots along x, and receivers along x and y about the middle, m
 SHOTS = np.arange(500.0, 2701.0, 200.0)
@@ -46,7 +46,7 @@ first_breaks = "ignore"
 vp = "{vp}"
 
 [source]
-f0 = 12
+f0 = 11
 
 [propagation]
 grid = "model"

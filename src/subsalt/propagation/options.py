@@ -262,7 +262,7 @@ class ImagingOptions(CheckedOptions):
     gathers: GatherOptions | None = option(
         None,
         "space-lag gathers beside the image {max, step, every, along}; left out: none",
-        more="on a processor, one rank per shot",
+        more="on a processor",
     )
 
     def __post_init__(self) -> None:

@@ -22,9 +22,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ from subsalt.kernels.problem import Problem
 from subsalt.kernels.scaled16 import unpack16
 from subsalt.kernels.work import Correlation, Snapshots
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian
-from subsalt.parallel.comm import Comm
 
 
 @dataclass
@@ -349,6 +348,18 @@ class LagBox:
         """Shape of the sums: (columns along x, columns along y times half offsets, nz)."""
         return self.columns.shape
 
+    def share(self, rank: int, ranks: int) -> LagBox:
+        """Return the columns along x of one of the ranks that share a shot."""
+        (a, *lo), (b, *hi) = self.columns.lo, self.columns.hi
+        first, end = (a + (b - a) * k // ranks for k in (rank, rank + 1))
+        return replace(self, columns=Box((first, lo[0], lo[1]), (end, hi[0], hi[1])))
+
+    @property
+    def span(self) -> int:
+        """Planes from the first column along x to the last one."""
+        xs = self.places[0]
+        return int(xs[-1] - xs[0]) + 1 if len(xs) else 0
+
     @cached_property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Points of the columns along x and y, counted from the beginning of the window."""
@@ -410,6 +421,17 @@ class LagBox:
             each *= along[:, :, None, :]
 
 
+class SharedRows(Protocol):
+    """The rows of wavefields that the columns of a rank read; see `lag_exchange.RowExchange`."""
+
+    box: LagBox
+    shape: tuple[int, int, int]
+    rows: NDArray[np.int64]
+
+    def brought(self, fields: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+        """Return the rows that are read, of every sample; collective."""
+
+
 class LagSums:
     """Accumulates the gathers of a shot while the wavefield of its receivers runs.
 
@@ -423,6 +445,8 @@ class LagSums:
         Window of the shot, on the grid of the waves.
     dtype : type
         Type of the numbers of wavefields.
+    shared : SharedRows, optional
+        Brings the rows that columns read where ranks share the shot.
 
     Attributes
     ----------
@@ -430,10 +454,22 @@ class LagSums:
         ``k dt sum u(x - h) w(x + h)``.
     """
 
-    def __init__(self, lags: Lags, kernels: Device, box: Box, dtype: type = np.float32) -> None:
-        self._products, self.box = refuse_device(kernels), lags.inside(box)
+    def __init__(
+        self,
+        lags: Lags,
+        kernels: Device,
+        box: Box,
+        dtype: type = np.float32,
+        shared: SharedRows | None = None,
+    ) -> None:
+        whole = lags.inside(box)
+        self._products, self.box, self._shared = refuse_device(kernels), whole, shared
+        self._rows, shape = (whole.rows, box.shape) if shared is None else (shared.rows, shared.shape)
+        if shared is not None:
+            self.box = shared.box
         self.sums: NDArray = kernels.zeros(self.box.shape, dtype)
-        self._rooms: list[NDArray] = [np.zeros(box.shape, dtype) for _ in range(self.box.at_once)]
+        # as many samples at once on all ranks
+        self._rooms: list[NDArray] = [np.zeros(shape, dtype) for _ in range(whole.at_once)]
 
     def pieces(self, samples: Sequence[int], one_by_one: bool = False) -> list[list[int]]:
         """Return samples in pieces of those that are added together."""
@@ -445,7 +481,7 @@ class LagSums:
         return self._rooms[number]
 
     def add(self, source: Sequence[NDArray], receivers: Sequence[NDArray], scale: float) -> None:
-        """Add the products of some samples, the first one first.
+        """Add the products of some samples, the first one first; collective where ranks share the shot.
 
         Parameters
         ----------
@@ -456,7 +492,10 @@ class LagSums:
         """
         nz = self.box.box.shape[2]
         u, w = ([_plain(a, nz).reshape(-1, nz) for a in fields] for fields in (source, receivers))
-        self._products(self.sums.reshape(-1, nz), u, w, self.box.rows, scale)
+        if self._shared is not None:
+            u, w = self._shared.brought(u), self._shared.brought(w)
+        if len(self._rows):
+            self._products(self.sums.reshape(-1, nz), u, w, self._rows, scale)
 
 
 def refuse_device(kernels: Device) -> RowProducts:
@@ -474,22 +513,6 @@ def refuse_device(kernels: Device) -> RowProducts:
             code="E757",
         )
     return kernels.row_products
-
-
-def refuse_shared(group: Comm | None) -> None:
-    """Raise when ranks share a shot: half offsets reach over the cuts between them, and no rank has both fields.
-
-    Raises
-    ------
-    ConfigError
-        E757.
-    """
-    if group is not None and group.size > 1:
-        raise ConfigError(
-            f"{group.size} ranks share a shot, and [imaging] gathers are summed by one rank for each",
-            "set [parallel] ranks_per_shot = 1, or leave [imaging] gathers out",
-            code="E757",
-        )
 
 
 def _plain(field: NDArray, nz: int) -> NDArray:

@@ -24,8 +24,9 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
 from subsalt.kernels.work import Source
-from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of, refuse_shared
+from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
+from subsalt.methods.rtm.lag_exchange import RowExchange
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
@@ -59,7 +60,7 @@ class ShotImage:
     grid_point_steps : int
         Grid points times time steps of both wavefields.
     lags : ndarray, `LagBox.shape`, float32, or None
-        Sums of the gathers, or their planes along x of some planes of the window.
+        Sums of the gathers: those of the window, of this rank's columns, or of some planes.
     seconds : float
         Wall time.
     traffic : HaloTraffic
@@ -189,8 +190,10 @@ def migrate_shot(
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
         lags = None
         if setup.lags is not None:
-            refuse_shared(prop.group)
-            lags = LagSums(setup.lags, prop.kernels, prop.window, prop.dtype)
+            shared = None
+            if prop.group is not None and prop.group.size > 1:
+                shared = RowExchange(setup.lags, prop.domain, prop.group)
+            lags = LagSums(setup.lags, prop.kernels, prop.window, prop.dtype, shared)
             # restart points keep them, and a shot that begins again clears them
             condition.sums[LAGS] = lags.sums
     steps = setup.axis.nt - 1
@@ -216,7 +219,8 @@ def migrate_shot(
         weights = window_weights(setup, prop.window, prop.image_box)
         gathers = on_host.pop(LAGS, None)
         if lags is not None and gathers is not None:
-            lags.box.weigh(gathers, weights)
+            # columns of any part of the window
+            lags.box.weigh(gathers, window_weights(setup, prop.window))
             gathers = np.asarray(gathers, dtype=np.float32)
         for weight in weights:
             for a in on_host.values():

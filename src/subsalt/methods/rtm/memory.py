@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from subsalt import physics
@@ -16,6 +17,7 @@ from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
 from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
 from subsalt.methods.rtm.image_sum import gathers_bytes, sums_bytes
+from subsalt.methods.rtm.lag_exchange import gathers_memory
 from subsalt.methods.rtm.modelling import mapping_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
@@ -93,8 +95,8 @@ def shot_memory(
         else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
     )
     plan["image accumulators"] = (2 if held else 1) * sums
-    if (lags := lags_of(setup, arrays)) is not None:
-        plan["gathers"] = lags.bytes + lags.held
+    if setup.lags is not None:
+        plan["gathers"] = gathers_memory(setup.lags, arrays.domain)
         if image:
             plan["gathers"] += gathers_bytes(setup, 1)["sums of gathers"]
             stages.append(gathers_bytes(setup, 1)["gathers"])
@@ -105,8 +107,13 @@ def shot_memory(
 
 
 def lags_of(setup: MigrationSetup, arrays: RankArrays) -> LagBox | None:
-    """Return the gathers of a shot in its window; None without any."""
-    return None if setup.lags is None else setup.lags.inside(arrays.window)
+    """Return the gathers of a shot that a rank sums; None without any."""
+    domain = arrays.domain
+    return (
+        None
+        if setup.lags is None
+        else setup.lags.inside(arrays.window).share(domain.rank, math.prod(domain.counts))
+    )
 
 
 def traces_of(setup: MigrationSetup, arrays: RankArrays) -> TraceBytes:

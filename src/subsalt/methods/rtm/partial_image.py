@@ -67,7 +67,8 @@ def write_partial(folder: Path, part: ShotImage, window: Box, group: Comm, lags:
         assert part.lags is not None, "the sums of gathers are of a run without any"
         layout = lags_layout(lags)
         # before the partial image, by whose header they are known
-        sha = write_planes(lags_path(folder, part.shot), layout, lags.columns, {LAGS: part.lags}, group)
+        own = lags.share(group.rank, group.size).columns
+        sha = write_planes(lags_path(folder, part.shot), layout, own, {LAGS: part.lags}, group)
         facts = {LAGS_NAME: lags.lags.name, LAGS_HASH: sha}
     layout = PlaneLayout(window, tuple(part.sums), facts)
     path = folder / f"shot_{part.shot:06d}{SUFFIXES[0]}"

@@ -356,15 +356,11 @@ class RtmTables(BaseJob):
     def _gathers_go_with_the_rest(self) -> RtmTables:
         if self.imaging.gathers is None:
             return self
-        excluded = {
-            f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
-            f'[parallel] device = "{self.parallel.device}"': requires_gpu(self.parallel.device),
-        }
-        if wrong := [what for what, so in excluded.items() if so]:
+        if requires_gpu(self.parallel.device):
             raise ConfigError(
-                f"[imaging.gathers] does not go with {', '.join(wrong)}: half offsets reach over the cuts between "
-                "ranks, and a GPU has no kernels for them",
-                'set ranks_per_shot = 1 and device = "cpu" (as they are when left out), or leave the gathers out',
+                f'[imaging.gathers] does not go with [parallel] device = "{self.parallel.device}": a GPU has no '
+                "kernels for them",
+                'set device = "cpu" (as it is when left out), or leave the gathers out',
                 code="E757",
             )
         return self

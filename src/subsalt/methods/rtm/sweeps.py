@@ -155,7 +155,7 @@ def with_lags(
                 rooms[0][...] = 0
         last = at[piece[-1]]
         advance(last, snapshots if packed else Snapshots(snapshots.box, {**taken, **rooms}))
-        if packed and last:
+        if packed and last and prop.interior.size:
             prop.kernels.snapshot(prop.problem, state.curr, rooms[last], prop.interior)
         lags.add([fields[i] for i in piece], [rooms[at[i]] for i in piece], shooting.scale)
 
