@@ -59,7 +59,7 @@ GROUPS = (
         "operators",
         "Operators",
         "Born modelling and its adjoint, as linear operators with a dot-product test.",
-        {PACKAGE: ("born", "born_adjoint", "rtm_operator", "born_operator", "dot_test")},
+        {PACKAGE: ("born", "born_adjoint", "rtm_operator", "born_operator", "point_spread", "dot_test")},
     ),
     Group(
         "tensors",

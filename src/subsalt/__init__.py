@@ -26,7 +26,7 @@ Files
 Jobs and runs
     `Job`, `check_job`, `plan_job`, `migrate_job`, `reimage`, `saved_wavefields`
 Linear operators
-    `born`, `born_adjoint`, `rtm_operator`, `born_operator`, `dot_test`
+    `born`, `born_adjoint`, `rtm_operator`, `born_operator`, `point_spread`, `dot_test`
 Options
     `PropagationOptions`, `ImagingOptions`, `GatherOptions`, `CheckpointOptions`, `LeastSquaresOptions`,
     `KirchhoffOptions`
@@ -90,6 +90,7 @@ _HOME = {
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
     "born_operator": "subsalt.methods.lsrtm.operator",
+    "point_spread": "subsalt.methods.lsrtm.point_spread",
     "dot_test": "subsalt.api",
     # options
     "PropagationOptions": "subsalt.propagation.options",

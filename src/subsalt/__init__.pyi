@@ -43,6 +43,7 @@ if not MYPY:
     from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity as ConstantVelocity
     from subsalt.methods.kirchhoff.velocity.time_velocity import VelocityFunction as VelocityFunction
     from subsalt.methods.lsrtm.operator import born_operator as born_operator
+    from subsalt.methods.lsrtm.point_spread import point_spread as point_spread
     from subsalt.methods.rtm.job import Job as Job
     from subsalt.methods.rtm.notebook import reimage as reimage
     from subsalt.methods.rtm.notebook import saved_wavefields as saved_wavefields
