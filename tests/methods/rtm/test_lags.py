@@ -130,6 +130,20 @@ def test_half_offsets_beyond_a_window_are_refused_with_what_would_fit() -> None:
     assert "max = 180" in caught.value.fix
 
 
+def test_ranks_share_the_columns_whatever_their_number() -> None:
+    """More ranks than columns: some have none, and weigh nothing."""
+    setup = setup_of("gathers, tti 3-D")
+    whole = setup.lags.inside(setup.window(shot_of("gathers, tti 3-D")))
+    for ranks in (1, 3, 40):
+        shares = [whole.share(rank, ranks) for rank in range(ranks)]
+        assert np.concatenate([s.places[0] for s in shares]).tolist() == whole.places[0].tolist()
+        assert sum(len(s.rows) for s in shares) == len(whole.rows)
+        for s in shares:
+            sums = np.ones(s.shape, np.float32)
+            s.weigh(sums, [np.full((26, 1, 1), 0.5, np.float32)])
+            assert (sums == 0.5).all()
+
+
 # -- sums of a shot
 
 

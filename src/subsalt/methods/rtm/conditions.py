@@ -414,7 +414,7 @@ class LagBox:
     def weigh(self, sums: NDArray[np.float32], weights: Sequence[NDArray[np.float32]]) -> None:
         """Multiply sums of a shot by weights along x, y and z, as the image is (`engine.window_weights`)."""
         xs, ys = self.places
-        each = sums.reshape(len(xs), len(ys), -1, sums.shape[-1])
+        each = sums.reshape(len(xs), len(ys), len(self.lags.shifts), sums.shape[-1])
         for weight in weights:
             along = weight[xs] if weight.shape[0] > 1 else weight
             along = along[:, ys] if along.shape[1] > 1 else along

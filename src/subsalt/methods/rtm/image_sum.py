@@ -397,7 +397,7 @@ class LagSum:
         xs, ys = self._places(columns, box)
         known = illumination or (light_of(part.sums), part.box.size)
         n = len(self.lags.shifts)
-        each = sums.reshape(len(xs), len(ys), n, -1)
+        each = sums.reshape(len(xs), len(ys), n, sums.shape[-1])
         out = np.zeros(each.shape)
         field = np.zeros(box.shape, np.float32)
         for k in range(n):
@@ -427,7 +427,7 @@ class LagSum:
         name = "image" if image.by_shot else "correlation"
         box = Box((image.summed[0], 0, 0), (image.summed[1], *self.setup.model.grid.shape3[1:]))
         at = self._places(self.part, box)
-        each = self.sums.reshape(len(at[0]), len(at[1]), len(lags.shifts), -1)
+        each = self.sums.reshape(len(at[0]), len(at[1]), len(lags.shifts), self.sums.shape[-1])
         out, k = [], 0
         for axis in lags.axes:
             nz = self.setup.image_grid.shape3[2]
