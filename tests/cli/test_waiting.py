@@ -114,7 +114,7 @@ def test_progress_stays_out_of_json_and_ctrl_c_is_clean(tmp_path: Path) -> None:
     path = write_shots(tmp_path / "a.sgy")
     slow = (
         "import sys, time\n"
-        "import subsalt.cli.waiting as w, subsalt.io.scan.scan as s\n"
+        "import subsalt.cli.waiting as w, subsalt.io.scan.one_file as s\n"
         "w.SOON = 0.0\nw.Waiting.__init__.__defaults__ = (None, 0.0)\n"
         "inner = s.open_headers\n"
         "def wait(*a, **k):\n"

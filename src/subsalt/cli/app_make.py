@@ -98,11 +98,10 @@ def doctor(
 def scan(
     *,
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="FILE",
             help="SEG-Y or SU files, MDIO or Zarr stores; local, s3:// or https://.",
-            readable=False,
         ),
     ],
     preset: Preset = REV1,
@@ -158,6 +157,7 @@ def scan(
     intercept on each side of the source. These values reveal reversed or shifted channels, a wrong sampling interval
     and a wrong time zero.
     """
+    from subsalt.io.objects import as_paths
     from subsalt.io.scan.scan import scan as read
     from subsalt.io.segy.fix import Fix
     from subsalt.io.segy.headers import HeaderBytes
@@ -169,26 +169,26 @@ def scan(
         )
     printer = talk.out()
     header = HeaderBytes.preset(preset)
-    files = [f for f in files if f.suffix != SUFFIX] or files
+    paths = as_paths([f for f in files if not f.endswith(SUFFIX)] or files)
     placing = read_positions(geometry, join)
     more: dict[str, object] = {}
     fix = Fix()
     if index or index_folder is not None:
-        fix, more["index"] = save_indexes(files, header, index_folder, printer)
+        fix, more["index"] = save_indexes(paths, header, index_folder, printer)
     with waiting("scanning", printer.as_json or printer.quiet):
-        result = read(files, header, fix, placed=placing is not None)
+        result = read(paths, header, fix, placed=placing is not None)
     printer.say(result.describe())
     if placing is not None:
         from subsalt.io.geometry.join import described
         from subsalt.io.segy.reading import read_survey
 
-        read_survey(files, header, fix, geometry=placing)
+        read_survey(paths, header, fix, geometry=placing)
         more["geometry"] = placing.facts
         printer.say(described(placing.facts))
     if first_breaks:
         from subsalt.cli import first_breaks_command
 
-        breaks = first_breaks_command.show(files, header, out, printer)
+        breaks = first_breaks_command.show(paths, header, out, printer)
         more["first_breaks"] = breaks
     if printer.as_json:
         printer.json(result.to_dict() | more)

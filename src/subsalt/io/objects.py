@@ -73,7 +73,7 @@ def as_path(name: str | os.PathLike[str]) -> Path:
     if isinstance(name, UrlPath):
         return name
     if not _URL.match(text):
-        return Path(name)
+        return name if isinstance(name, Path) else Path(name)
     if text.startswith("file:"):
         return Path(text[5:].replace("//", "", 1))
     scheme, rest = _URL.match(text)[1], _URL.sub("", text, count=1)  # type: ignore[index]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from subsalt.errors import Finding
+from subsalt.io.scan.groups import different
 from subsalt.io.scan.result import warn
 from subsalt.io.segy.exclude import spans
 from subsalt.io.segy.fix import Fix
@@ -73,7 +74,7 @@ def component_findings(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
 
 def sensors(one: ScannedFile) -> list[int]:
     """Return the identifications of rev 1 (byte 29) that the live traces of a file have."""
-    codes = np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.live])
+    codes = different(column(one.values, "trace_id", one.layout.n_traces)[one.live])
     return [int(k) for k in codes if int(k) in SENSORS]
 
 

@@ -17,7 +17,8 @@ from subsalt.io.segy.exclude import spans
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column
 
-_USUAL_SCALARS = (0, 1, 10, 100, 1000, 10000)
+#: scalars of the standard, without sign
+USUAL_SCALARS = (0, 1, 10, 100, 1000, 10000)
 
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
@@ -152,7 +153,7 @@ def _scalars(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
         ratio = offset_ratio(one) if byte == 71 else None
         agree = ratio is not None and abs(ratio - 1) < 0.02
         tried = scalar_cure([one], fix) if byte == 71 and not agree else ""
-        odd = [v for v in seen if abs(v) not in _USUAL_SCALARS]
+        odd = [v for v in seen if abs(v) not in USUAL_SCALARS]
         if odd:
             yield warn(
                 "W220",

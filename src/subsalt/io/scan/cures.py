@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
+from subsalt.io.scan.groups import Groups, different
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column, positions, source_depths, trace_kinds, unit_factor
@@ -22,6 +23,8 @@ SCALARS = (-10, -100, 1, -1000, 10, 100, -10000, 1000)
 #: m in a degree of a great circle; angles that coordinates may be, and how many of them are a degree (0: DDDMMSS)
 DEGREE = 111_195.0
 ANGLES = {"degrees": 1.0, "seconds of arc": 3600.0, "degrees, minutes and seconds": 0.0}
+#: distances that angles are, taken for lengths, over the offsets: more than this, and they are lengths
+SHORTENED_BY_ANGLES = 0.2
 #: m: depths below the surface at which seismic sources are fired, with room on both sides
 SHALLOWEST, DEEPEST = 0.3, 100.0
 #: s: records sampled more finely are of waves so much shorter, and of sources so much shallower
@@ -121,7 +124,7 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     ) or _in_wells(scanned):
         return
     offered = exchanged_depths(scanned, fix) or _depth_scalar(scanned, fix)
-    seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
+    seen = sorted({int(v) for s in scanned for v in different(_scalar_of(s))})
     where = scanned[0].layout.path if len(scanned) == 1 else f"{len(scanned)} files"
     text = (
         f"{where}: source depths are {below.min():g} to {below.max():g} m below the surface (byte 49, scalar in byte "
@@ -135,11 +138,14 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
         yield Finding("W216", "warning", text, offered, evidence)
 
 
-def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
-    """Yield a warning for files whose source depths are a power of ten times those of all others."""
-    if fix.elevation_scalar is not None or fix.source_depth is not None or len(scanned) < FEWEST_FILES:
+def odd_depths(some: Scanned, fix: Fix) -> Iterator[Finding]:
+    """Yield a warning for files whose source depths are a power of ten times those of all others.
+
+    `some` are all files, with as many of their traces as `thinned` leaves.
+    """
+    if fix.elevation_scalar is not None or fix.source_depth is not None or len(some) < FEWEST_FILES:
         return
-    live = [s for s in thinned(scanned) if s.live.any()]
+    live = [s for s in some if s.live.any()]
     if len(live) < FEWEST_FILES:
         return
     usual, odd = _powers(live, fix)
@@ -154,7 +160,7 @@ def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     mended = cure(live, fix, [{"elevation_scalar": scalar}], alike)
     for i, power in odd.items():
         path, depth = live[i].layout.path, usual * 10.0**power
-        leave = leave_out([(path, None)], [s.layout.path for s in scanned])
+        leave = leave_out([(path, None)], [s.layout.path for s in some])
         yield Finding(
             "W390",
             "warning",
@@ -172,7 +178,7 @@ def _powers(scanned: Scanned, fix: Fix) -> tuple[float, dict[int, int]]:
 
     Depths of one source change along a line by the weather; by how much is seen in the other files.
     """
-    depth = np.array([float(np.median(_source_depths([s], fix))) for s in scanned])
+    depth = Groups([int(s.live.sum()) for s in scanned]).medians(_source_depths(scanned, fix))
     usual = float(np.median(depth))
     if usual <= 0 or (depth <= 0).any():
         return usual, {}
@@ -291,7 +297,7 @@ def delay_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     if len(scanned) < 3:
         yield from _delays_within(scanned)
         return
-    delays = [np.unique(s.positions.delay[s.live]) for s in scanned]
+    delays = [different(s.positions.delay[s.live]) for s in scanned]
     single = [float(d[0]) for d in delays if len(d) == 1]
     if len(single) < 0.8 * len(scanned) or len(set(single)) < 2:
         return
@@ -352,6 +358,24 @@ def offset_ratio(s: ScannedFile) -> float | None:
     return float(np.median(said[use] / distance[use]))
 
 
+def offset_ratios(scanned: Scanned) -> list[float | None]:
+    """Return of each file what `offset_ratio` says."""
+    some = [s for s in scanned if s.live.any()]
+    if len(some) < FEWEST_FILES:
+        return [offset_ratio(s) for s in scanned]
+    groups = Groups([int(s.live.sum()) for s in some])
+    said = np.abs(_live(some, "offset"))
+    d = _live(some, "rcv")[:, :2] - _live(some, "src")[:, :2]
+    distance = np.sqrt((d**2).sum(axis=1))
+    low = groups.min(said)
+    # where no trace is without either, all of them count
+    whole = (low > 0) & (groups.min(distance) > 0)
+    medians = groups.medians(said / np.where(distance > 0, distance, 1.0))
+    vary = low != groups.max(said)
+    known = {id(s): (float(medians[i]) if vary[i] else None) for i, s in enumerate(some) if whole[i]}
+    return [known[id(s)] if id(s) in known else offset_ratio(s) for s in scanned]
+
+
 def as_angles(s: ScannedFile, fix: Fix) -> str:
     """Return what angles the coordinates are when only as angles they agree with the offsets; empty for lengths.
 
@@ -362,7 +386,7 @@ def as_angles(s: ScannedFile, fix: Fix) -> str:
     said = np.abs(s.positions.offset[s.live])
     ends = [p[s.live, :2] / unit_factor(s.layout, fix) for p in (s.positions.src, s.positions.rcv)]
     distance = np.hypot(*(ends[1] - ends[0]).T)
-    if not len(said) or np.ptp(said) == 0 or np.median(distance) > 0.2 * np.median(said):
+    if not len(said) or np.ptp(said) == 0 or np.median(distance) > SHORTENED_BY_ANGLES * np.median(said):
         return ""
     scalar = column(s.values, "coordinate_scalar", s.layout.n_traces)[s.live]
     step = float(apply_scalar(np.ones(1), scalar if fix.scalar is None else fix.scalar).max())

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
+from subsalt.io.scan.groups import Groups
 from subsalt.io.segy.geometry import FOOT
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ FEWEST, MOST = 5, 2000
 ALARM = 0.01
 #: station intervals by which spreads may differ and still have their stations at the same places
 STATIONS = 0.5
+#: files that are compared with all others at one time
+_AT_ONCE = 128
 
 _SWAPPED = [1, 0]
 #: the correction of the stations of a file: in words, the bytes, the correction
@@ -64,10 +67,14 @@ class _Stations:
     """Spreads of all files; that of one is its box (4 bounds) and the extent of its sources (2), m."""
 
     def __init__(self, ends: list[tuple[Points, Points]]) -> None:
-        self.fixed = np.array([_spread(s, r, moving=False) for s, r in ends])
-        self.moving = np.array([_spread(s, r, moving=True) for s, r in ends])
+        groups = Groups([len(s) for s, _ in ends])
+        src, rcv = (np.concatenate(points) for points in zip(*ends, strict=True))
+        extent = groups.max(src) - groups.min(src)
+        self.fixed, self.moving = (
+            np.hstack([groups.min(there), groups.max(there), extent]) for there in (rcv, rcv - src)
+        )
         self.middle = np.array([s.mean(axis=0) for s, _ in ends])
-        self.interval = float(np.median([_interval(r) for _, r in ends]))
+        self.interval = float(np.median(_intervals(rcv, groups)))
 
     def judged(self, i: int) -> _Judge:
         """Return how file `i` is judged: by all others."""
@@ -114,10 +121,16 @@ class _Judge:
         return spread <= self.usual + self.room and away <= 2 * self.step + self.room
 
 
-def _interval(rcv: Points) -> float:
-    """Return the median distance of receivers that follow one another, m."""
+def _intervals(rcv: Points, groups: Groups) -> NDArray[np.float64]:
+    """Return of each file the median distance of receivers that follow one another, m; 0 where all are at one place."""
     step = np.hypot(*np.diff(rcv, axis=0).T)
-    return float(np.median(step[step > 0])) if step.any() else 0.0
+    file = groups.spread(np.arange(len(groups)))
+    use = (file[1:] == file[:-1]) & (step > 0)
+    counts = np.bincount(file[1:][use], minlength=len(groups))
+    out = np.zeros(len(groups))
+    if use.any():
+        out[counts > 0] = Groups(counts[counts > 0]).medians(step[use])
+    return out
 
 
 def _spread(src: Points, rcv: Points, moving: bool) -> NDArray[np.float64]:
@@ -128,10 +141,14 @@ def _spread(src: Points, rcv: Points, moving: bool) -> NDArray[np.float64]:
 def _nearest(rows: NDArray) -> NDArray[np.float64]:
     """Return the distance of each row from its nearest other one, by the largest component."""
     out = np.empty(len(rows))
-    for i, row in enumerate(rows):
-        d = np.abs(rows - row).max(axis=1)
-        d[i] = np.inf
-        out[i] = d.min()
+    for a in range(0, len(rows), _AT_ONCE):
+        some = rows[a : a + _AT_ONCE]
+        d = np.zeros((len(some), len(rows)))
+        for mine, all_ in zip(some.T, rows.T, strict=True):
+            np.maximum(d, np.abs(mine[:, None] - all_), out=d)
+        own = np.arange(len(some))
+        d[own, a + own] = np.inf
+        out[a : a + _AT_ONCE] = d.min(axis=1)
     return out
 
 

@@ -4,7 +4,7 @@ headers, shots that were fired into each other's records, two systems of time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +24,10 @@ PAIRED, ONE_WAY = 0.95, 0.8
 FEWEST = 3
 #: shots of a file whose times are read, at most
 MOST_TIMES = 2000
-#: first byte of the time words (year, day, hour, minute, second, system), and what the system is called
-TIME_WORDS, SYSTEMS = 157, {1: "local", 2: "Greenwich", 3: "other", 4: "UTC"}
+#: bytes of a trace, from 0, with the time words (year, day, hour, minute, second, system), from byte 157 on
+TIME_BYTES = slice(156, 168)
+#: what systems of time are called
+SYSTEMS = {1: "local", 2: "Greenwich", 3: "other", 4: "UTC"}
 #: seconds by which shots that follow one another drift from even intervals, when clocks differ by whole half hours
 DRIFT = 120.0
 
@@ -57,25 +59,50 @@ def shot_times(file: InputFile, one: ScannedFile) -> ShotTimes | None:
     """Return when the shots of a file were fired, by the first trace of each; None of a store or an object."""
     if file.is_remote:
         return None
-    lay = one.layout
-    live = np.flatnonzero(one.live)
-    ffid, first = np.unique(column(one.values, "ffid", lay.n_traces)[live], return_index=True)
-    rows = live[first][:MOST_TIMES]
-    raw = np.zeros((len(rows), 12), np.uint8)
+    lay, rows = one.layout, first_traces(one)
+    raw = np.zeros((len(rows), TIME_BYTES.stop - TIME_BYTES.start), np.uint8)
     if len(rows):
-        file.read_rows((lay.first_trace + rows * lay.trace_bytes + TIME_WORDS - 1).tolist(), raw)
-    words = raw.view(">i2" if lay.endian == "big" else "<i2").astype(np.int64)
+        file.read_rows((lay.first_trace + rows * lay.trace_bytes + TIME_BYTES.start).tolist(), raw)
+    return times_of_shots([one], [rows], raw)[0]
+
+
+def first_traces(one: ScannedFile) -> NDArray[np.int64]:
+    """Return the first live trace of each shot of a file, of `MOST_TIMES` at most."""
+    live = np.flatnonzero(one.live)
+    ffid = column(one.values, "ffid", one.layout.n_traces)[live]
+    if len(ffid) and (ffid == ffid[0]).all():
+        return live[:1]
+    _, first = np.unique(ffid, return_index=True)
+    return live[first][:MOST_TIMES]
+
+
+def times_of_shots(
+    files: Sequence[ScannedFile], rows: Sequence[NDArray[np.int64]], raw: NDArray[np.uint8]
+) -> list[ShotTimes]:
+    """Return when the shots of files of one byte order were fired.
+
+    Parameters
+    ----------
+    files : sequence of ScannedFile
+        The files.
+    rows : sequence of ndarray, int
+        Traces of each that are the first of their shots.
+    raw : ndarray, (n, 12), uint8
+        `TIME_BYTES` of all these traces, one file after the other.
+    """
+    words = raw.view(">i2" if files[0].layout.endian == "big" else "<i2").astype(np.int64)
     year, day, hour, minute, second, system = words.T
     good = (day >= 1) & (day <= 366) & (hour >= 0) & (hour < 24)
     good &= (minute >= 0) & (minute < 60) & (second >= 0) & (second < 60)
     seconds = 86400.0 * (366 * year + day) + 3600.0 * hour + 60.0 * minute + second
-    return ShotTimes(
-        lay.path,
-        ffid[: len(rows)].astype(np.int64),
-        one.positions.src[rows, :2],
-        np.where(good, seconds, np.nan),
-        system,
-    )
+    seconds = np.where(good, seconds, np.nan)
+    out, end = [], 0
+    for one, own in zip(files, rows, strict=True):
+        begin, end = end, end + len(own)
+        ffid = column(one.values, "ffid", one.layout.n_traces)[own].astype(np.int64)
+        src = one.positions.src[own, :2]
+        out.append(ShotTimes(one.layout.path, ffid, src, seconds[begin:end], system[begin:end]))
+    return out
 
 
 def time_findings(times: list[ShotTimes], record: float) -> Iterator[Finding]:

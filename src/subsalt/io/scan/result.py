@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from subsalt.host import human
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile
+from subsalt.io.segy.headers import FileLayout
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,26 @@ class FileFacts:
     dead: int = 0
     auxiliary: int = 0
     statistics: SampleStatistics | None = None
+
+    @classmethod
+    def of(
+        cls, layout: FileLayout, headers: dict[str, tuple[int, int, int]], statistics: SampleStatistics
+    ) -> FileFacts:
+        """Return the facts of a file but for those of its positions and of traces that do not count."""
+        ni, nj = (headers.get(n, (0, 0, 1))[2] for n in ("inline", "crossline"))
+        return cls(
+            **{name: getattr(layout, name) for name in _OF_LAYOUT},
+            bytes=layout.size,
+            lines=(ni, nj) if ni * nj == layout.n_traces and layout.n_traces > 1 else None,
+            headers=headers,
+            statistics=statistics,
+        )
+
+
+#: facts that a layout has under the same name
+_OF_LAYOUT = [
+    f.name for f in fields(FileFacts) if f.name in {g.name for g in fields(FileLayout)} | {"format_name"}
+]
 
 
 @dataclass

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +17,26 @@ from subsalt.errors import Finding, ResourceError, SubsaltError
 from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_paths
 from subsalt.io.reading_progress import Listener, each, listening
-from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
+from subsalt.io.scan.amplitudes import amplitude_findings
 from subsalt.io.scan.cures import thinned
-from subsalt.io.scan.findings import file_findings, said_once
-from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
-from subsalt.io.scan.result import FileFacts, ScanResult
+from subsalt.io.scan.file_blocks import FileBlocks
+from subsalt.io.scan.findings import said_once
+from subsalt.io.scan.one_file import FileScan, scan_file
+from subsalt.io.scan.recording import recording_findings
+from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.set_findings import set_findings
-from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
-from subsalt.io.scan.witnesses import sides_with_coordinates
 from subsalt.io.segy.fix import Fix
-from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, column, open_headers, positions
-from subsalt.io.segy.headers import FileLayout, HeaderBytes
+from subsalt.io.segy.geometry import ScannedFile, column
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.shot_table import ShotTable, shot_table
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30
+#: bytes of traces of a file that are read for them, however many files there are
+LEAST = 1 << 16
 
 #: bytes of files that are read in one piece
 _SMALL = 4 << 20
-
-SCAN_NAMES = (*POSITION_NAMES, "cdp_x", "cdp_y", "inline", "crossline", "shot_point")
-
-
-#: what a file holds that its layout says under the same name
-_SAME = [
-    f.name for f in fields(FileFacts) if f.name in {g.name for g in fields(FileLayout)} | {"format_name"}
-]
-
 
 #: findings that do not matter when positions are from files of their own
 OF_HEADER_POSITIONS = {
@@ -99,43 +91,20 @@ def scan(
 
 
 def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> ScanResult:
-    memory = bytearray(_SMALL)
-    budget = max(1 << 16, _STATISTICS_TOTAL // len(names))
-    facts: list[FileFacts] = []
-    scanned: list[ScannedFile] = []
-    findings: list[Finding] = []
-    measured: list[MeasuredFile] = []
-    times: list[ShotTimes] = []
-    sides: list[bool | None] = []
-    for path in each(names, "files", "scanned"):
-        try:
-            with InputFile(path) as file:
-                file.hold(memory)
-                one = open_headers(file, header, fix, SCAN_NAMES)
-                statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
-                fired = shot_times(file, one)
-        except SubsaltError as e:
-            if len(names) == 1 or isinstance(e, ResourceError):
-                raise
-            findings.append(Finding(e.code, "error", e.message, e.fix, {"file": str(path)}))
-            continue
-        facts.append(_facts(one, statistics, fix))
-        findings += one.layout.findings
-        findings += file_findings(one, statistics, fix)
-        sides.append(sides_with_coordinates(one, fix))
-        measured.append(_measured(one, measures))
-        times += [fired] if fired is not None else []
-        for name in ("inline", "crossline", "cdp_x", "cdp_y", "shot_point", "cdp", "source_point"):
-            one.values.pop(name, None)
-        scanned.append(one)
-    result = ScanResult(facts, findings)
+    read = _read(names, header, fix)
+    scans = [one for one in read if isinstance(one, FileScan)]
+    findings = [f for one in read for f in (one.findings if isinstance(one, FileScan) else [one])]
+    scanned, measured = [s.one for s in scans], [s.measured for s in scans]
+    result = ScanResult([s.facts for s in scans], findings)
     if scanned:
         _totals(result, scanned)
         result.stations, result.fix = thinned(scanned), fix
+        sides = [s.sides for s in scans]
         result.bins_confirm = any(sides) and False not in sides
         result.findings += set_findings(result, scanned, fix)
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
         if result.kind == "shots":
+            times = [s.times for s in scans if s.times is not None]
             result.findings += recording_findings(scanned, measured, times, fix)
             if any(f.code == "W297" for f in result.findings):
                 result.findings = [f for f in result.findings if f.code != "W217"]
@@ -147,49 +116,27 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     return result
 
 
-def _measured(one: ScannedFile, measures: TraceMeasures) -> MeasuredFile:
-    """Return measures of live traces with what names and compares them."""
-    measures = measures.take(one.live[measures.number])
-    n, rows = one.layout.n_traces, measures.number
-    d = one.positions.rcv[rows] - one.positions.src[rows]
-    distance = np.sqrt((d * d).sum(axis=1))
-    if not distance.any():
-        distance = np.abs(one.positions.offset[rows])
-    ffid, channel = (column(one.values, name, n)[rows] for name in ("ffid", "channel"))
-    return MeasuredFile(one.layout.path, measures, distance, ffid, channel)
-
-
-def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFacts:
-    lay, pos = one.layout, one.positions
-    raw = positions(one.values, lay, fix, scaled=False)
-    headers = {}
-    for name, v in one.values.items():
-        if v.any():
-            low, high = int(v.min()), int(v.max())
-            headers[name] = (low, high, 1 if low == high else len(np.unique(v)))
-    ni, nj = (headers.get(n, (0, 0, 1))[2] for n in ("inline", "crossline"))
-    use = one.live if one.live.any() else np.ones(lay.n_traces, bool)
-
-    def box(points: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
-        part = points[use]
-        return tuple(zip(part.min(axis=0).tolist(), part.max(axis=0).tolist(), strict=True))
-
-    return FileFacts(
-        **{name: getattr(lay, name) for name in _SAME},
-        bytes=lay.size,
-        lines=(ni, nj) if ni * nj == lay.n_traces and lay.n_traces > 1 else None,
-        headers=headers,
-        boxes={
-            "source": box(pos.src),
-            "receiver": box(pos.rcv),
-            "source_raw": box(raw.src),
-            "receiver_raw": box(raw.rcv),
-        },
-        delays=(float(pos.delay.min()), float(pos.delay.max())),
-        dead=int(one.dead.sum()),
-        auxiliary=int(one.auxiliary.sum()),
-        statistics=statistics,
-    )
+def _read(names: list[Path], header: HeaderBytes, fix: Fix) -> list[FileScan | Finding]:
+    """Return what each file holds, or why it cannot be read, in the order of the files."""
+    memory = bytearray(_SMALL)
+    budget = max(LEAST, _STATISTICS_TOTAL // len(names))
+    blocks = FileBlocks(header, fix, budget)
+    read: dict[int, FileScan | Finding] = {}
+    for place, path in enumerate(each(names, "files", "scanned")):
+        try:
+            with InputFile(path) as file:
+                file.hold(memory)
+                if blocks.take(place, file):
+                    continue
+                read[place] = one = scan_file(file, header, fix, budget)
+                if len(names) > 1:
+                    blocks.learn(file, one.one)
+        except SubsaltError as e:
+            if len(names) == 1 or isinstance(e, ResourceError):
+                raise
+            read[place] = Finding(e.code, "error", e.message, e.fix, {"file": str(path)})
+    read.update(blocks.judged())
+    return [read[place] for place in range(len(names))]
 
 
 def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:

@@ -17,9 +17,10 @@ from subsalt.io.scan.cures import (
     likely_scalar,
     near,
     odd_depths,
-    offset_ratio,
+    offset_ratios,
     scalar_cure,
 )
+from subsalt.io.scan.groups import different
 from subsalt.io.scan.result import ScanResult, warn
 from subsalt.io.scan.trace_set import TraceSet
 from subsalt.io.scan.traces import in_two_zones, records_of_receivers, trace_rules
@@ -36,18 +37,26 @@ _LONGEST_OFFSET = 200_000.0
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:
     """Return what is odd about the files together."""
     findings: list[Finding] = []
-    for rule in (_between_files, _several_of_one_name, _shots, _offsets, _missing):
+    traces = TraceSet.of_files(scanned)
+    for rule in (_between_files, _several_of_one_name):
         findings += rule(result, scanned, fix)
-    findings += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
+    findings += _shots(result, traces)
+    for rule in (_offsets, _missing):
+        findings += rule(result, scanned, fix)
+    findings += [
+        *depth_findings(scanned, fix),
+        *odd_depths(result.stations, fix),
+        *delay_findings(scanned, fix),
+    ]
     findings += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
     if result.kind == "shots":
-        findings += trace_rules(scanned, fix)
+        findings += trace_rules(traces, fix)
     return findings
 
 
 def _several_of_one_name(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     """Yield a warning for entries of `exclude` that count the traces of a file, and name several files."""
-    short = short_names(s.layout.path for s in scanned)
+    short = short_names(s.layout.path for s in scanned) if fix.exclude else {}
     for k, entry in enumerate(fix.exclude):
         named = [s.layout.path for s in scanned if s.matched[k]]
         if entry.file is None or entry.traces is None or len(named) < 2:
@@ -80,7 +89,7 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
                 {"values": seen[:50], "files": elsewhere[:50]},
             )
     scalars = [
-        {int(v) for v in np.unique(column(s.values, "coordinate_scalar", s.layout.n_traces)[s.live])}
+        {int(v) for v in different(column(s.values, "coordinate_scalar", s.layout.n_traces)[s.live])}
         for s in scanned
     ]
     plain = [next(iter(s)) for s in scalars if len(s) == 1]
@@ -104,21 +113,19 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
                 )
 
 
-def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+def _shots(result: ScanResult, traces: TraceSet) -> Iterator[Finding]:
     if not result.has_sources or result.kind != "shots":
         return
-    ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned])
-    if not ffid.any():
+    if not traces.ffid.any():
         return  # not set, which repeats nothing
-    src = np.concatenate([s.positions.src[s.live] for s in scanned])
-    table = shot_table(ffid, src, "ffid")
-    receivers = list(records_of_receivers(TraceSet.of_files(scanned)))
+    table = shot_table(traces.ffid, traces.src, "ffid")
+    receivers = list(records_of_receivers(traces))
     yield from receivers
     if not receivers and table.spread > SAME_PLACE:
         yield warn(
             "W224",
             f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} "
-            f"m apart ({TraceSet.of_files(scanned).repeated_records()}); "
+            f"m apart ({traces.repeated_records()}); "
             f"source positions tell {result.n_shots} shots apart",
             'if positions are right: [data] shot_key = "source"; if the numbers are: shot_key = "ffid"',
             spread_m=table.spread,
@@ -138,11 +145,12 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
             or "check the scalar (byte 71) and the coordinate bytes",
             largest_m=result.offsets[1],
         )
-    for s in scanned:
-        ratio = offset_ratio(s)
+    tried: str | None = None
+    for s, ratio in zip(scanned, offset_ratios(scanned), strict=True):
         if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix) or upright([s]):
             continue
-        tried = scalar_cure(scanned, fix)
+        # of all files together, once
+        tried = scalar_cure(scanned, fix) if tried is None else tried
         feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))
         yield warn(
             "W226",

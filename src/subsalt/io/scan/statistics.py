@@ -1,5 +1,5 @@
 """Numbers of traces that rules compare: of single traces strength, largest sample, a line in the spectrum,
-clipping; and of a bounded sample of a file the suspicion that the sample format is not what the header says.
+clipping; and of a bounded sample of a file its extremes, and whether its bits are what the header says.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
 from subsalt.io.reading_progress import within
-from subsalt.io.segy.headers import Endian, FileLayout, fix_text
-from subsalt.io.segy.samples import FORMATS, decode
+from subsalt.io.scan.sample_format import LOOKED_AT, NOISE, is_sensible, roughness, suspect, wrong_kind
+from subsalt.io.segy.headers import FileLayout
+from subsalt.io.segy.samples import decode
 
 #: bytes of a file held at one time: few enough that the temporary arrays of `measure` stay in a core's cache
 #: (0.96 s for 750 MB on a Zen 4; 1.6 s with pieces of 4 MB)
-_PIECE = 1 << 20
+PIECE = 1 << 20
 #: samples of a very long trace that are looked at, so that memory stays bounded whatever the header says
 _LONGEST = 1 << 22
 #: samples of the window whose spectrum is taken
@@ -77,7 +78,7 @@ class TraceMeasures:
         """Return the measures of several pieces as one."""
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
-    def take(self, rows: NDArray) -> TraceMeasures:
+    def take(self, rows: NDArray | slice) -> TraceMeasures:
         """Return the measures of some rows."""
         return TraceMeasures(*(getattr(self, f.name)[rows] for f in fields(self)))
 
@@ -95,9 +96,12 @@ def pick_traces(layout: FileLayout, budget: int, use: NDArray[np.bool_] | None =
     """
     wanted = np.arange(layout.n_traces) if use is None or not use.any() else np.flatnonzero(use)
     most = max(1, budget // layout.trace_bytes)
-    if most >= len(wanted):
-        return wanted
-    return wanted[np.unique(np.linspace(0, len(wanted) - 1, most).astype(np.int64))]
+    return wanted if most >= len(wanted) else wanted[evenly(len(wanted), most)]
+
+
+def evenly(n: int, most: int) -> NDArray[np.int64]:
+    """Return up to `most` numbers below `n`, evenly spread."""
+    return np.arange(n) if most >= n else np.unique(np.linspace(0, n - 1, most).astype(np.int64))
 
 
 def read_bytes(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -221,7 +225,7 @@ def measured(
     low, high = np.inf, -np.inf
     parts: list[TraceMeasures] = []
     first = np.empty((0, 0), np.uint8)
-    step = max(1, _PIECE // layout.trace_bytes)
+    step = max(1, PIECE // layout.trace_bytes)
     for a in range(0, len(index), step):
         b = min(a + step, len(index))
         raw = read_bytes(file, layout, index[a:b])
@@ -277,94 +281,40 @@ def sample_statistics(
     """
     index = pick_traces(layout, budget, use)
     m, low, high, raw = measured(file, layout, index)
-    suspicion, remedy = _suspect(raw, layout)
-    squares = float((m.rms**2).sum()) * layout.ns
-    count = len(m) * layout.ns - int(m.bad.sum())
-    broken = np.flatnonzero(m.bad > 0)
     used = layout.n_traces if use is None or not use.any() else int(use.sum())
-    statistics = SampleStatistics(
+    complete = len(m) == used and raw.shape[1] + layout.header_bytes == layout.trace_bytes
+    return statistics_of(m, (low, high), layout.ns, complete, suspect(raw, layout)), m
+
+
+def statistics_of(
+    m: TraceMeasures, extremes: tuple[float, float], ns: int, complete: bool, suspicion: tuple[str, str]
+) -> SampleStatistics:
+    """Return the statistics of traces of `ns` samples from their measures.
+
+    Parameters
+    ----------
+    extremes : tuple of float
+        Smallest and largest finite sample.
+    suspicion : tuple of str
+        Sentence and key of `sample_format.suspect`.
+    """
+    squares = float((m.rms**2).sum()) * ns
+    broken = np.flatnonzero(m.bad > 0)
+    not_finite = int(m.bad.sum()) if len(broken) else 0
+    count = len(m) * ns - not_finite
+    return SampleStatistics(
         traces=len(m),
-        complete=len(m) == used and raw.shape[1] + layout.header_bytes == layout.trace_bytes,
-        minimum=low if count else math.nan,
-        maximum=high if count else math.nan,
+        complete=complete,
+        minimum=extremes[0] if count else math.nan,
+        maximum=extremes[1] if count else math.nan,
         rms=math.sqrt(squares / count) if count else math.nan,
-        not_finite=int(m.bad.sum()),
+        not_finite=not_finite,
         zero_traces=int(np.count_nonzero(m.peak == 0)),
         constant_traces=int(np.count_nonzero(m.flat & (m.peak > 0))),
-        suspicion=suspicion,
+        suspicion=suspicion[0],
         first_not_finite=int(m.number[broken[0]]) + 1 if len(broken) else 0,
-        remedy=remedy,
+        remedy=suspicion[1],
     )
-    return statistics, m
-
-
-def _roughness(x: NDArray[np.float32]) -> float:
-    """Return the energy of first differences over the energy: about 2 for noise, small for band-limited
-    traces.
-    """
-    with np.errstate(invalid="ignore"):  # signalling NaN
-        x64 = x.astype(np.float64)
-    x64[~np.isfinite(x64) | (np.abs(x64) > 1e30)] = 1e30
-    scale = np.abs(x64).max()
-    if scale == 0 or x64.shape[1] < 8:
-        return math.nan
-    x64 /= scale
-    return float((np.diff(x64, axis=1) ** 2).sum() / (x64**2).sum())
-
-
-def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
-    """Return a sentence, and the key that corrects it, when the bits look like another format or byte order than
-    the declared one; else empty texts.
-
-    The key was tried: under it the samples are smooth and have the digits of their format.
-    """
-    if layout.format not in _WORDS or not len(samples):
-        return "", ""
-    samples = _spot(samples[:_TRACES], FORMATS[layout.format].size)
-    declared = (layout.format, layout.sample_order)
-    # a few traces with NaN are bad traces; when most have some, it is the format
-    x = decode(samples, *declared)
-    finite = np.isfinite(x).all(axis=1)
-    digits = _wrong_kind(samples if finite.all() else samples[finite], *declared)
-    sensible = _sensible(x)
-    if not digits and sensible and finite.all() and _digits_tell(samples, *declared):
-        # floats of another format or order that are all finite, sensible and have the digits of this one: none of
-        # 900 ways to write and misread records and noise
-        return "", ""
-    broken = finite.mean() <= 0.5
-    samples = samples if broken else samples[finite]
-    digits = _wrong_kind(samples, *declared)
-    rough = _roughness(decode(samples, *declared))
-    if not digits and (not math.isfinite(rough) or rough < 0.02):
-        return "", ""
-    sensible = _sensible(decode(samples, *declared))
-    best, smoothest = None, math.inf
-    for code, order in _others(*declared):
-        x = decode(samples, code, order)
-        # the bits of floats, read as integers, are their logarithms: smooth, but the floats make sense
-        if _wrong_kind(samples, code, order) or not _sensible(x) or (code == 2 and sensible):
-            continue
-        smooth = _roughness(x)
-        # digits tell IBM from IEEE whatever the traces hold; all else must be much smoother, or finite at last
-        limit = NOISE if broken and np.isfinite(x).all() else SMOOTHER * rough
-        by_digits = bool(digits) and order == declared[1] and code in (1, 5) and layout.format in (1, 5)
-        if (by_digits or smooth < limit) and not smooth >= SMOOTHER * smoothest:
-            best, smoothest = (code, order), smooth
-    return _said(declared, best, layout.endian, digits) if best else ("", "")
-
-
-def _spot(samples: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """Return the bytes of a few traces, evenly spread and of bounded length, that answer as all of them would.
-
-    A file of a survey of many is looked at as closely as its share of the bytes allows; where most samples are zero,
-    all traces are looked at.
-    """
-    n, ns = samples.shape[0], samples.shape[1] // width
-    begin = max(0, min(ns // 4, ns - _SPOT))
-    rows = np.unique(np.linspace(0, n - 1, min(n, max(_SPOT_TRACES, _SPOT // ns))).astype(np.int64))
-    some = np.ascontiguousarray(samples[rows, width * begin : width * (begin + _SPOT)])
-    full = np.count_nonzero(some[:, ::width]) + np.count_nonzero(some[:, width - 1 :: width])
-    return some if full >= 0.25 * some.size / width else np.ascontiguousarray(samples)
 
 
 def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
@@ -374,91 +324,10 @@ def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
     """
     candidates: list[tuple[bool, float, int]] = []
     for layout in trials:
-        raw = read_bytes(file, layout, pick_traces(layout, _TRACES * layout.trace_bytes))
+        raw = read_bytes(file, layout, pick_traces(layout, LOOKED_AT * layout.trace_bytes))
         x = decode(raw, layout.format, layout.sample_order)
-        rough = _roughness(x)
-        wrong = _wrong_kind(raw, layout.format, layout.sample_order)
-        if not wrong and _sensible(x) and np.isfinite(x).mean() > 0.5 and rough < NOISE:
+        rough = roughness(x)
+        wrong = wrong_kind(raw, layout.format, layout.sample_order)
+        if not wrong and is_sensible(x) and np.isfinite(x).mean() > 0.5 and rough < NOISE:
             candidates.append((layout.format not in (1, 5, 6), rough, layout.format))
     return min(candidates)[2] if candidates else None
-
-
-def _sensible(x: NDArray[np.float32]) -> bool:
-    """Return whether the typical sample is a plausible number for a trace."""
-    size = np.abs(x[np.isfinite(x) & (x != 0)])
-    return size.size > 0.5 * np.count_nonzero(x) and 1e-20 < float(np.median(size)) < 1e20
-
-
-#: sample formats that are taken for one another, or read in the other byte order
-_WORDS = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers", 3: "16-bit integers"}
-#: formats that are tried where the header names none that can be read, the usual ones first
-USUAL_FORMATS = (5, 1, 3, 2, 8, 6)
-#: traces that answer what the format is
-_TRACES = 64
-#: samples of a trace, and traces, that answer it where they are not mostly zero: 500 of them would do for the digits
-_SPOT, _SPOT_TRACES = 4096, 6
-#: roughness over that of the declared format below which another one is meant; roughness of what is noise, below 2
-SMOOTHER, NOISE = 0.25, 1.0
-
-
-def _others(code: int, order: Endian) -> list[tuple[int, Endian]]:
-    """Return the formats and byte orders to try, one mistake before two."""
-    swapped: Endian = "little" if order == "big" else "big"
-    formats = [c for c in _WORDS if c != code and FORMATS[c].size == FORMATS[code].size]
-    return [*((c, order) for c in formats), (code, swapped), *((c, swapped) for c in formats)]
-
-
-def _said(
-    declared: tuple[int, Endian], actual: tuple[int, Endian], headers: Endian, digits: str
-) -> tuple[str, str]:
-    """Return the sentence and the keys for samples that are `actual` and not as `declared`."""
-    said: list[str] = []
-    keys: list[tuple[str, object]] = []
-    if actual[0] != declared[0]:
-        said.append(
-            f"like {_WORDS[actual[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}"
-        )
-        keys.append(("format", actual[0]))
-    if actual[1] != declared[1]:
-        said.append(f"{actual[1]}-endian, the headers are {headers}-endian")
-        keys.append(("sample_endian", actual[1]))
-    text = (
-        digits
-        if digits and len(said) == 1 and actual[1] == declared[1]
-        else "samples look " + ", and ".join(said)
-    )
-    return text, fix_text(dict(keys))
-
-
-def _wrong_kind(samples: NDArray[np.uint8], code: int, order: Endian) -> str:
-    """Tell IBM from IEEE floats by the first hexadecimal digit of the fraction.
-
-    IBM numbers are normalised: the digit is never 0. In IEEE numbers the same four bits are the last of the
-    exponent and the first three of the mantissa, which are all zero in one number of twelve when the data
-    span octaves.
-    """
-    if code not in (1, 5):
-        return ""
-    nonzero, judged = _digits(samples, order)
-    if not judged:
-        return ""
-    share = float(np.count_nonzero((nonzero & np.uint32(0x00F00000)) == 0)) / nonzero.size
-    if code == 5 and share == 0.0:
-        return "samples look like IBM floats, the header says IEEE"
-    if code == 1 and share > 0.02:
-        return "samples look like IEEE floats, the header says IBM"
-    return ""
-
-
-def _digits_tell(samples: NDArray[np.uint8], code: int, order: Endian) -> bool:
-    """Return whether `_wrong_kind` can tell what floats samples are."""
-    return code in (1, 5) and _digits(samples, order)[1]
-
-
-def _digits(samples: NDArray[np.uint8], order: Endian) -> tuple[NDArray[np.uint32], bool]:
-    """Return the samples that are not zero as 32-bit words, and whether they are many and span octaves."""
-    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
-    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
-    if nonzero.size < 500:
-        return nonzero, False
-    return nonzero, bool(np.count_nonzero(np.bincount(nonzero >> np.uint32(24), minlength=256)) >= 6)

@@ -43,9 +43,11 @@ class TraceSet:
     @classmethod
     def of_files(cls, scanned: list[ScannedFile]) -> TraceSet:
         """Return the live traces of scanned files."""
+        live = np.concatenate([s.live for s in scanned])
+        usable = ~np.concatenate([s.auxiliary for s in scanned])
 
         def rows(pick: Callable[[ScannedFile], NDArray], there: bool = False) -> NDArray:
-            return np.concatenate([pick(s)[~s.auxiliary if there else s.live] for s in scanned])
+            return np.concatenate([pick(s) for s in scanned])[usable if there else live]
 
         def values(name: str) -> Callable[[ScannedFile], NDArray]:
             return lambda s: column(s.values, name, s.layout.n_traces)

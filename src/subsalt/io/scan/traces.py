@@ -14,7 +14,6 @@ from subsalt.io.scan.trace_set import TraceSet
 from subsalt.io.scan.witnesses import constant_bias
 from subsalt.io.segy.exclude import Exclusion, runs
 from subsalt.io.segy.fix import Fix
-from subsalt.io.segy.geometry import ScannedFile
 from subsalt.io.segy.shot_table import SAME_PLACE, find_repeats, shot_table
 
 #: factor by which nominal offsets differ from distances at most
@@ -23,9 +22,8 @@ NOMINAL = 1.1
 GAP, GAP_LENGTH = 10.0, 50_000.0
 
 
-def trace_rules(scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+def trace_rules(t: TraceSet, fix: Fix) -> Iterator[Finding]:
     """Yield what the headers of all files make odd about single traces of shot records."""
-    t = TraceSet.of_files(scanned)
     if not len(t):
         return
     none = without_coordinates(t)

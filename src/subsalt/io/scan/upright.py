@@ -18,6 +18,8 @@ from subsalt.io.segy.geometry import ScannedFile, column
 
 #: m and share of a distance that whole metres and feathers leave between offsets and distances
 ROUNDED, NOMINAL = 1.5, 0.01
+#: share of the traces whose offsets are not their distances where y is a depth: of stations off a line, few are
+MOSTLY_BESIDE = 0.2
 #: places along x at which receivers in wells stand
 WELLS = 3
 
@@ -56,12 +58,10 @@ def upright(scanned: Sequence[ScannedFile]) -> Upright | None:
     said, src, rcv = (np.concatenate([getattr(s.positions, n)[s.live] for s in live]) for n in _NAMES)
     said, (dx, dy) = np.abs(said), np.abs(rcv - src)[:, :2].T
     distance = np.hypot(dx, dy)
-    slack = ROUNDED + NOMINAL * distance
     if np.ptp(said) == 0 or not src[:, :2].any() or not rcv[:, :2].any():
         return None
-    beside = np.abs(distance - said) > slack
     # of offsets along a line whose stations stand off it, few are as far off as the depth of a sea floor
-    if (np.abs(dx - said) > 1.0 + 1e-3 * dx).any() or beside.mean() < 0.2:
+    if off_line(said, dx).any() or beside(said, distance).mean() < MOSTLY_BESIDE:
         return None
     # a depth or a height counts from 0, which is where lines of a local grid lie as well
     y = np.concatenate([src[:, 1], rcv[:, 1]])
@@ -71,6 +71,16 @@ def upright(scanned: Sequence[ScannedFile]) -> Upright | None:
         return None
     one, other = ((float(p[:, 1].min()), float(p[:, 1].max())) for p in (src, rcv))
     return Upright(one, other)
+
+
+def off_line(said: NDArray[np.float64], dx: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which offsets are not the distances along x; all without sign, m."""
+    return np.abs(dx - said) > 1.0 + 1e-3 * dx
+
+
+def beside(said: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which offsets are not the distances, but for what rounding and feathers leave; both without sign, m."""
+    return np.abs(distance - said) > ROUNDED + NOMINAL * distance
 
 
 _NAMES = ("offset", "src", "rcv")

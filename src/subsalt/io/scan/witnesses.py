@@ -67,12 +67,11 @@ def constant_bias(said: Values, distance: Values) -> tuple[float, float] | None:
 
 
 #: ends of traces whose x and y may be exchanged
-EXCHANGES = ((), ("source", "receiver"), ("receiver",), ("source",))
+Ends = tuple[str, ...]
+EXCHANGES: tuple[Ends, ...] = ((), ("source", "receiver"), ("receiver",), ("source",))
 
 
-def distances_of_bins(
-    one: ScannedFile, fix: Fix, exchanges: Sequence[tuple[str, ...]] = EXCHANGES
-) -> dict[tuple[str, ...], float]:
+def distances_of_bins(one: ScannedFile, fix: Fix, exchanges: Sequence[Ends] = EXCHANGES) -> dict[Ends, float]:
     """Return the median distance of bins and midpoints, m, by the ends whose x and y are exchanged for it.
 
     Empty where a file names no bins or has no coordinates.
@@ -81,12 +80,13 @@ def distances_of_bins(
     src, rcv = one.positions.src[one.live, :2], one.positions.rcv[one.live, :2]
     if not (bins.any() and src.any() and rcv.any()):
         return {}
+    return {ends: float(np.median(misfit(bins, src, rcv, ends))) for ends in exchanges}
 
-    def off(ends: tuple[str, ...]) -> float:
-        both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
-        return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
 
-    return {ends: off(ends) for ends in exchanges}
+def misfit(bins: Values, src: Values, rcv: Values, ends: Ends) -> Values:
+    """Return the distances of bins and midpoints, (n,), m, with x and y of some ends exchanged; all of x and y."""
+    both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
+    return np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)
 
 
 def sides_with_coordinates(one: ScannedFile, fix: Fix) -> bool | None:

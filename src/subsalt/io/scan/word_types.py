@@ -25,6 +25,8 @@ APART = 2.0e5
 USUAL_STEP = 12.5
 #: coordinates, in the order in which they stand in messages
 COORDINATES = ("source_x", "source_y", "receiver_x", "receiver_y")
+#: positive floats of two or more are larger integers: a scalar would have to be -100 to make a place of one
+SMALLEST_FLOAT = 1 << 28
 #: numbers of traces, shots and channels
 NUMBERS = ("channel", "ffid", "source_point")
 
@@ -45,8 +47,7 @@ def _float_coordinates(one: ScannedFile, given: dict[str, str]) -> Iterator[Find
         for name in COORDINATES
         if name in one.values and name not in given and one.values[name][one.live].any()
     }
-    # positive floats of two or more are integers above 2^30; a scalar would have to be -100 to make a place of them
-    if not words or any(np.abs(v[v != 0].astype(np.int64)).min() < 1 << 28 for v in words.values()):
+    if not words or any(np.abs(v[v != 0].astype(np.int64)).min() < SMALLEST_FLOAT for v in words.values()):
         return
     kinds = [
         kind

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from subsalt.errors import Finding, SegyError
 from subsalt.io.input_file import InputFile
-from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
+from subsalt.io.scan.sample_format import USUAL_FORMATS
+from subsalt.io.scan.statistics import likeliest_format
 from subsalt.io.segy.copied import refuse_text_copy
 from subsalt.io.segy.extension import extended_ns, take_extensions
 from subsalt.io.segy.fix import Fix
@@ -162,6 +163,48 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         layout.findings += mapping_findings(file, layout, header)
     layout.sample_endian, layout.fields = fix.sample_endian, dict(fix.fields)
     return layout
+
+
+def is_plain(layout: FileLayout) -> bool:
+    """Return whether a file is SEG-Y before rev 2 without anything odd in its layout.
+
+    The layout of another file that divides into such traces, with the same binary header and with the same number and
+    interval of samples in all trace headers, is the same.
+    """
+    return (
+        layout.kind == "segy"
+        and layout.revision[0] < 2
+        and layout.header_bytes == TRACE_HEADER
+        and layout.first_trace == FIRST_TRACE
+        and layout.ns_trace == layout.ns
+        and not layout.findings
+    )
+
+
+def with_same_header(file: InputFile, head: bytes, plain: FileLayout) -> FileLayout | None:
+    """Return the layout of a file with another text before the binary header of a plain one; None where it may differ.
+
+    `head` are its first 3600 bytes. What its trace headers say is left to the caller.
+    """
+    left = file.size - FIRST_TRACE
+    if left <= 0 or left % plain.trace_bytes:
+        return None
+    try:
+        refuse_foreign(file.path, head[:128])
+        refuse_text_copy(file)
+        _refuse_compressed(file, head)
+    except SegyError:
+        return None
+    text, encoding = decode_text(head[:TEXT_HEADER])
+    return replace(
+        plain,
+        path=str(file.path),
+        size=file.size,
+        n_traces=left // plain.trace_bytes,
+        text=text,
+        text_encoding=encoding,
+        findings=[],
+    )
 
 
 def _misnamed(file: InputFile, is_: str, named: str, kind: str) -> SegyError:
