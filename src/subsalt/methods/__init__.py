@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 METHODS = {
     "rtm": "subsalt.methods.rtm.method",
     "kirchhoff": "subsalt.methods.kirchhoff.method",
+    "lsrtm": "subsalt.methods.lsrtm.method",
 }
 #: the method of a job file without the key `method`
 DEFAULT = "rtm"

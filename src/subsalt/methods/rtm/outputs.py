@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,8 @@ class RunOutputs:
         All ranks.
     region : Box, optional
         The part of the image that is wanted, on the model grid; all when None.
+    made : mapping
+        Lines of the headers in place of those of a migration, by name (`provenance_of`).
     """
 
     job: Job
@@ -76,6 +78,7 @@ class RunOutputs:
     run_id: str
     world: Comm
     region: Box | None = None
+    made: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def grid(self) -> Grid:
@@ -119,7 +122,10 @@ class RunOutputs:
         """Write image and illumination; return their files. Collective."""
         grid, frame, world, written = self.grid, self.setup.model.frame, self.world, []
         lines = self._lines()
-        text = [f"{k}: {v}" for k, v in provenance_of(self.setup, self.survey, self.run_id).items()]
+        text = [
+            f"{k}: {v}"
+            for k, v in {**provenance_of(self.setup, self.survey, self.run_id), **self.made}.items()
+        ]
         names = list(dict.fromkeys(["segy", *self.job.output.formats]))
         for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
             path = self.folder / f"image{SUFFIX[name]}"

@@ -1,0 +1,331 @@
+"""A run of least-squares migration: rounds of the same shots, whose states are files of the run directory.
+
+Round 0 migrates the residual of the starting image; each round behind it takes one step of the iteration. A unit of a
+round is a shot (`shots.ShotProducts`), a closed round has published its state (`states.RoundFiles`): a later start
+continues with the first round that has none, to the same bytes. A run whose rules have ended it takes more iterations
+when the job asks for more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot
+from subsalt.errors import CorruptionError, DataError
+from subsalt.inversion.cgls import Cgls, CglsState
+from subsalt.io.volumes.plane_file import open_planes
+from subsalt.job.signal.summary import signal_ended, signal_facts
+from subsalt.methods.lsrtm.flow import ModelledFlow
+from subsalt.methods.lsrtm.grids import on_wave_grid
+from subsalt.methods.lsrtm.outcome import on_image_grid
+from subsalt.methods.lsrtm.precondition import cgls_of
+from subsalt.methods.lsrtm.shots import DATA, ENERGY, MISFIT, ShotProducts, Work
+from subsalt.methods.lsrtm.states import RoundFiles, read_array
+from subsalt.methods.rtm.grouping import ignored_at_once
+from subsalt.methods.rtm.image import ImagePlanes, share
+from subsalt.methods.rtm.job_setup import options_of
+from subsalt.methods.rtm.linear_setup import linear_setup, sums_to_gradient
+from subsalt.methods.rtm.migrate import ShotsRun
+from subsalt.methods.rtm.outputs import RunOutputs, check_formats
+from subsalt.methods.rtm.partial_image import partial_path
+from subsalt.methods.rtm.ranks import plan_ranks
+from subsalt.methods.rtm.run_schemes import RunSchemes
+from subsalt.methods.rtm.setup import MigrationSetup, gate
+from subsalt.parallel.comm import single
+from subsalt.run.crash_evidence import CrashNote
+from subsalt.run.identity import wavefield_id
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import ROUNDS
+from subsalt.run.result import Written
+from subsalt.run.rounds import RoundEnd, closed_rounds
+from subsalt.run.scheduler import RankGroups
+from subsalt.run.units import OneOf
+
+if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
+    from subsalt.earth.model_like import ModelLike
+    from subsalt.methods.lsrtm.job import LeastSquaresJob
+
+
+def setup_of_job(job: LeastSquaresJob, model: ModelLike, survey: Survey) -> MigrationSetup:
+    """Return the setup of linearised modelling of a job; parameters as of `rtm.job_setup.migration_setup`."""
+    options, model = options_of(job, survey), model.moved_to(survey.frame)
+    gated, _ = gate(model, options)
+    dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
+    record = ModelledFlow.of(survey).record
+    aperture = job.imaging_options.aperture
+    return linear_setup(model, job.wavelet(dt), record, options, aperture, job.open_model().grid)
+
+
+class LeastSquaresRun(ShotsRun):
+    """See `ImagingRun`.
+
+    Parameters
+    ----------
+    job : LeastSquaresJob
+    state : RunState
+    """
+
+    several_rounds = True
+
+    def prepare(self) -> None:
+        """Choose time step and windows, how wavefields come back, and read mask and starting image."""
+        job, everybody = self.job, self.state.world
+        with everybody.together():
+            self.flow = ModelledFlow.of(self.survey)
+        self.setup = setup_of_job(job, self.model, self.survey)
+        self.plan = plan_ranks(job, self.setup, self.survey, everybody, self.state.folder)
+        if everybody.size > 1:
+            self._warn(ignored_at_once(job.parallel.shots_at_once, everybody.size))
+        with everybody.together():
+            check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
+            self.start, self.mask = (
+                on_wave_grid(job, self.setup, "start"),
+                on_wave_grid(job, self.setup, "mask"),
+            )
+        self.products: list[ShotProducts] = []
+
+    def facts(self) -> dict[str, Any]:
+        """Return grid, time axes, model, plan and steps. On rank 0."""
+        # no step of this method marks traces by their samples: nothing is read
+        self.signal = signal_facts(self.survey, single(), self.state.clock)
+        return super().facts()
+
+    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
+        """Return the frame of the sums; a run that its rules ended goes on when they no longer do."""
+        closed = closed_rounds(ledger)
+        if closed and closed[-1].last and not self._reason(len(closed) - 1):
+            closed[-1] = replace(closed[-1], last=False)
+            ledger.set(ROUNDS, json.dumps([vars(r) for r in closed]))
+        return {"place": self.survey.frame}
+
+    def _reason(self, number: int) -> str:
+        """Return why the iteration ends at the state of a closed round; empty while it goes on."""
+        reason: str = self.job.inversion_options.rules.reason(RoundFiles(self.state.folder, number).scalars())
+        return reason
+
+    def units(self) -> Sequence[Shot]:
+        """Return the shots of the round: those of the first round that could be migrated."""
+        state = self.state
+        shots = list(self.survey.shots)
+        if state.round == 0:
+            self.work_of_round = Work(None, self.start)
+        else:
+            before = RoundFiles(state.folder, state.round - 1)
+            self.work_of_round = Work(before.read().p)
+            whole = set(before.shots())
+            shots = [s for s in shots if s.id in whole]
+        ledger, hashes = state.ledger, state.hashes()
+        good = self._intact(hashes)
+        if ledger is not None:
+            ledger.plan([s.id for s in shots])
+            ledger.keep(good)
+        return shots
+
+    def planned_units(self) -> Sequence[Shot]:
+        """Return the shots, for a process that computes some of them."""
+        return self.units()
+
+    def _intact(self, hashes: Mapping[int, str]) -> set[int]:
+        """Return the shots whose partial results have their checksums; every rank looks at some. Collective."""
+        world, good = self.state.world, []
+        for shot in list(hashes)[world.rank :: world.size]:
+            try:
+                with open_planes(partial_path(self.state.images, shot), hashes[shot]) as file:
+                    file.verify()
+                good.append(shot)
+            except CorruptionError:
+                continue
+        return {shot for some in world.allgather(good) for shot in some}
+
+    def units_ahead(self) -> int:
+        """Return the units of the iterations that may follow."""
+        return max(0, self.job.inversion_options.iterations - self.state.round) * len(self.survey.shots)
+
+    def without_running_sum(self) -> str:
+        """Return why partial results are not added while others are computed."""
+        return "an iteration adds the products of all shots when it ends"
+
+    def predict(self, left: Sequence[Shot]) -> dict[str, Any] | None:  # type: ignore[override]
+        """Return None: `subsalt plan` says what one migration takes, of which an iteration is about two."""
+        return None
+
+    @contextmanager
+    def work(self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None) -> Iterator[Any]:
+        """Compute the products of shots."""
+        job, state = self.job, self.state
+        fields_id = state.world.bcast(wavefield_id(job, state.inputs, state.numerics))
+        several = [
+            stack.enter_context(
+                RunSchemes.of_run(
+                    self.setup, self.plan, groups.group, job.checkpoint_options, state.work_folder, fields_id
+                )
+            )
+            for _ in range(self.plan.at_once)
+        ]
+        with state.clock("ledger"), state.world.together():
+            several[0].scratch.remove_strays(restart=False)
+        runners = [
+            ShotProducts(
+                self.setup,
+                self.survey,
+                self.flow,
+                self.work_of_round,
+                state.images,
+                groups,
+                schemes,
+                state.clock,
+                crash,
+                state.by,
+                state.round,
+            )
+            for schemes in several
+        ]
+        self.products += runners
+        yield OneOf([runner.process for runner in runners])
+        for runner in runners:
+            runner.give_back()
+        several[0].scratch.remove_empty()
+
+    def close_round(self) -> RoundEnd:
+        """Sum the products of the shots in survey order, take a step, and publish the state."""
+        state, hashes = self.state, self.state.hashes()
+        facts: dict[str, Any] = {}
+        damaged: list[int] = []
+        failure: Exception | None = None
+        with state.clock("image sum"):
+            if state.world.is_root:
+                try:
+                    facts = self._step(hashes, damaged)
+                except Exception as error:
+                    failure = error
+            if state.ledger is not None:
+                for shot in damaged:
+                    state.ledger.release(shot)
+            state.world.agree(failure)
+        facts = state.world.bcast(facts)
+        files = [state.folder / name for name in facts.pop("files")]
+        reason = str(facts["reason"])
+        if reason:
+            state.request.say(f"the iteration ends: {reason}")
+        return RoundEnd(files, last=bool(reason), facts=facts)
+
+    def _step(self, hashes: Mapping[int, str], damaged: list[int]) -> dict[str, Any]:
+        """Write the next state; return its numbers and the names of its files. On rank 0."""
+        state, shots = self.state, [s.id for s in self.survey.shots if s.id in hashes]
+        if state.round > 0 and shots != (wanted := RoundFiles(state.folder, state.round - 1).shots()):
+            missing = sorted(set(wanted) - set(shots))
+            raise DataError(
+                f"iteration {state.round}: shots {', '.join(map(str, missing))} could not be computed, and the state "
+                "before is made of them",
+                f"subsalt resume {state.folder} --retry-failed tries them again; failed/ says what is wrong with each",
+                code="E820",
+            )
+        if not shots:
+            raise DataError("no shot could be migrated", "see events.jsonl", code="E820")
+        sums, numbers = self._summed(shots, hashes, damaged)
+        gradient = sums_to_gradient(self.setup, sums["correlation"])
+        illumination = None
+        if state.round == 0:
+            illumination = sums["illumination"]
+            new = self._iteration(illumination).begin(gradient, numbers[MISFIT], numbers[DATA])
+        else:
+            before = RoundFiles(state.folder, state.round - 1)
+            new = self._iteration(read_array(before.illumination)).step(
+                before.read(), gradient, numbers[ENERGY]
+            )
+        files = RoundFiles(state.folder, state.round).write(new, shots, illumination)
+        reason = self.job.inversion_options.rules.reason(new.scalars)
+        return {
+            "files": [str(f.relative_to(state.folder)) for f in files],
+            "reason": reason,
+            "relative_misfit": new.scalars.relative,
+            **new.scalars.to_dict(),
+        }
+
+    def _iteration(self, illumination: NDArray[np.float64]) -> Cgls:
+        """Return preconditioner and penalty, of arrays with three axes."""
+        grid, shape = self.setup.model.grid, self.setup.model.grid.shape
+        made = cgls_of(self.job.inversion_options, grid, illumination.reshape(shape), self.mask)
+        return replace(made, preconditioner=made.preconditioner.reshape(grid.shape3))
+
+    def _summed(
+        self, shots: Sequence[int], hashes: Mapping[int, str], damaged: list[int]
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
+        """Return the sums of the partial results in survey order, and those of their numbers."""
+        shape = self.setup.model.grid.shape3
+        sums = {name: np.zeros(shape) for name in ("correlation", "illumination")}
+        numbers: dict[str, float] = dict.fromkeys((ENERGY, MISFIT, DATA), 0.0)
+        for shot in shots:
+            try:
+                with open_planes(partial_path(self.state.images, shot), hashes[shot]) as file:
+                    box = file.layout.box
+                    for name, values in file.read(box.lo[0], box.hi[0]).items():
+                        sums[name][box.slices] += values
+                    for name in numbers:
+                        numbers[name] += float(file.layout.facts.get(name, 0.0))
+            except CorruptionError:
+                damaged.append(shot)
+                raise
+        return sums, numbers
+
+    def _last(self) -> CglsState:
+        """Return the state of the last round."""
+        return RoundFiles(self.state.folder, self.state.round).read()
+
+    def assemble(self) -> Written:
+        """Carry the image of the last state to its grid, and write it and its pictures."""
+        state = self.state
+        with state.clock("image sum"):
+            change = self._last().x
+            dm = change if self.start is None else change + self.start.reshape(change.shape)
+            image = on_image_grid(self.setup, dm)
+            lo, hi = share(self.setup.image_grid.shape3[0], state.world)
+            planes = ImagePlanes(lo, np.ascontiguousarray(image[lo:hi]), None)
+        made = {
+            "made_by": "least-squares migration: perturbation of 1/v^2, s^2/m^2",
+            "imaging": f"{self._last().scalars.iteration} iterations, {self.job.inversion.precondition}",
+        }
+        outputs = RunOutputs(
+            self.job, self.setup, self.survey, state.folder, state.run_id, state.world, made=made
+        )
+        self.written = outputs.write(planes, state.clock)
+        return self.written
+
+    def finish(self) -> list[Path]:
+        """Return no pictures but those of the image."""
+        return []
+
+    def work_done(self) -> dict[str, int]:
+        """Return the points that all ranks computed, and those of the grids. Collective."""
+        total = self.state.world.sum
+        return {
+            "point_steps": total(sum(p.point_steps for p in self.products)),
+            "grid_point_steps": total(sum(p.grid_point_steps for p in self.products)),
+        }
+
+    def totals(self) -> dict[str, Any]:
+        """Return the points computed, and those of the grids, of this start."""
+        self.signal_ended = signal_ended(self.survey, self.state.world)
+        entered = self.state.world.bcast(dict(self.state.entered))
+        return {name: n + entered.get(name, 0) for name, n in self.work_done().items()}
+
+    def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the numbers of every iteration."""
+        history = [RoundFiles(self.state.folder, k).scalars() for k in range(self.state.round + 1)]
+        return self.signal_ended | {
+            "image": {"path": Path(self.written.image).name, "sha256": self.written.sha256},
+            "inversion": {
+                "reason": self._reason(self.state.round),
+                "misfit": [s.relative for s in history],
+                "iterations": [s.to_dict() for s in history],
+            },
+        }

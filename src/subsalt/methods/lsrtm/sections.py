@@ -1,0 +1,48 @@
+"""The tables of a job of least-squares migration that other methods do not have, or have with more keys."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from subsalt.inversion.options import LeastSquaresOptions, Preconditioner
+from subsalt.inversion.penalty import Kind
+from subsalt.job import units
+from subsalt.job.units import NonNegativeLength, Section, key
+from subsalt.propagation.options import ImagingOptions
+
+_solve, _image = partial(key, LeastSquaresOptions), partial(key, ImagingOptions)
+
+
+class InversionSection(Section):
+    """How the misfit of linearised data is made small."""
+
+    iterations: int = _solve("iterations", ge=1)
+    precondition: Preconditioner = _solve("precondition")
+    floor: float = _solve("floor", gt=0)
+    depth_power: float = _solve("depth_power", ge=0)
+    damping: float = _solve("damping", ge=0)
+    penalty: Kind = _solve("penalty")
+    misfit: float = _solve("misfit", ge=0, lt=1)
+    noise: float = _solve("noise", ge=0, lt=1)
+    start: str | None = Field(
+        None,
+        description="file of the image to start from, s^2/m^2, on the grid of the image; default: zero everywhere",
+    )
+    mask: str | None = Field(
+        None,
+        description="file that is 0 where the image does not change and 1 where it may, on the same grid",
+    )
+
+
+class LinearImagingSection(Section):
+    """The part of the model that a shot images."""
+
+    aperture: NonNegativeLength | Literal["all"] = _image("aperture", "all")
+
+    @field_validator("aperture", mode="before")
+    @classmethod
+    def _all_or_length(cls, value: object) -> object:
+        return value if value == "all" else units.parse(value, "length")

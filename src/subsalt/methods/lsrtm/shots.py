@@ -1,0 +1,170 @@
+"""One shot of an iteration: J of the direction and J^T of that, or J^T of the residual; published as a partial result.
+
+The unit of an iteration does both products, so that nothing of the size of the data is stored or sent: its partial
+result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
+from subsalt.methods.lsrtm.flow import ModelledFlow
+from subsalt.methods.rtm.born import back, scattered
+from subsalt.methods.rtm.engine import ShotImage, propagator_of
+from subsalt.methods.rtm.partial_image import SUFFIXES
+from subsalt.methods.rtm.run_schemes import RunSchemes
+from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.numerics import fixedmath
+from subsalt.run import quarantine
+from subsalt.run.crash_evidence import CrashNote
+from subsalt.run.scheduler import Outcome, RankGroups
+from subsalt.run.units import Report
+from subsalt.timing import Phases
+
+#: numbers in the head of a partial result: |J p|^2 of a direction; |r|^2 and |d|^2 of the start
+ENERGY, MISFIT, DATA = "energy", "misfit", "data"
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work of the units of a round.
+
+    Parameters
+    ----------
+    direction : ndarray, shape of the model, or None
+        p; None in the first round, which takes the residual of the starting model.
+    start : ndarray or None
+        The starting model, in the first round; 0 when None.
+    """
+
+    direction: NDArray[np.float64] | None
+    start: NDArray[np.float64] | None = None
+
+
+@dataclass
+class ShotProducts:
+    """Computes the products of shots with J and J^T on one rank, one after the other.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Setup of `linear_setup`.
+    survey : Survey
+        Shots and their traces.
+    flow : ModelledFlow
+        Steps on modelled traces.
+    work : Work
+        Work of the round.
+    images : Path
+        Folder of the partial results.
+    groups : RankGroups
+        The group of this rank, alone.
+    schemes : RunSchemes
+        How shots have their source wavefields again.
+    clock : Phases
+        Takes the seconds.
+    crash : CrashNote, optional
+        Where it is said which shot this rank begins.
+    by : str
+        Name of the device that computes.
+    round : int
+        Number of the round.
+    """
+
+    setup: MigrationSetup
+    survey: Survey
+    flow: ModelledFlow
+    work: Work
+    images: Path
+    groups: RankGroups
+    schemes: RunSchemes
+    clock: Phases
+    crash: CrashNote | None = None
+    by: str = ""
+    round: int = 0
+    pool: SnapshotPool = field(default_factory=SnapshotPool)
+    point_steps: int = 0
+    grid_point_steps: int = 0
+
+    def process(self, shot: Shot, next_shot: Shot | None, report: Report) -> Outcome:
+        """Compute and publish the products of one shot; return what became of it."""
+        report(shot, 0.0)
+        if self.crash is not None:
+            self.crash.now(shot.id)
+        begin = time.perf_counter()
+        try:
+            part, numbers = self._products(shot, report)
+        except Exception as error:
+            if not quarantine.belongs_to_shot(error, self.groups.group):
+                raise
+            where: dict[str, object] = {"rank": self.groups.world.rank, "host": self.groups.group.host}
+            quarantine.record_failure(
+                self.images.parent.parent,
+                self.survey,
+                shot,
+                self.setup.window(shot),
+                error,
+                where,
+                self.round,
+            )
+            self.schemes.scratch.remove(shot.id)
+            return {"unit": shot.id, "reason": quarantine.describe_error(error)}
+        with self.clock("partial image"):
+            window = self.setup.window(shot)
+            layout = PlaneLayout(window, tuple(part.sums), numbers)
+            path = self.images / f"shot_{shot.id:06d}{SUFFIXES[0]}"
+            sha = write_planes(path, layout, part.box, part.sums, self.groups.group)
+        with self.clock("scratch"):
+            self.schemes.scratch.remove(shot.id)
+        self.point_steps += part.point_steps
+        self.grid_point_steps += part.grid_point_steps
+        return {"unit": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin, "by": self.by}
+
+    def _products(self, shot: Shot, report: Report) -> tuple[ShotImage, dict[str, float]]:
+        """Return the sums of the adjoint, and the numbers of the data."""
+        with self.clock("setup"):
+            prop = propagator_of(self.setup, shot)
+        work, first = self.work, self.work.direction is None
+        dm = work.start if first else work.direction
+        modelled = None
+        # two wavefields forward, and as much again back
+        half = 0.0 if dm is None else 0.5
+        if dm is not None:
+            with self.clock("source"):
+                modelled = scattered(
+                    self.setup, shot, dm, prop=prop, progress=lambda part: report(shot, half * part)
+                )
+                modelled = self.flow.apply(shot, modelled)
+        if first:
+            with self.clock("trace input"):
+                data = self.survey.traces(shot).astype(np.float64)
+            residual = data if modelled is None else data - modelled
+            numbers = {MISFIT: fixedmath.dot(residual, residual), DATA: fixedmath.dot(data, data)}
+        else:
+            assert modelled is not None
+            residual = modelled
+            numbers = {ENERGY: fixedmath.dot(residual, residual)}
+        part = back(
+            self.setup,
+            shot,
+            self.flow.adjoint(shot, residual),
+            prop=prop,
+            pool=self.pool,
+            phases=self.clock,
+            progress=lambda part: report(shot, half + (1.0 - half) * part),
+            **self.schemes.of(shot),
+        )
+        return part, numbers
+
+    def give_back(self) -> None:
+        """Give the memory of snapshots back."""
+        self.pool.give_back("device", "memory")
+        self.schemes.scratch.give_back()
