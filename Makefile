@@ -19,7 +19,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-slurm prove-topography prove-gathers prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-slurm prove-topography prove-gathers prove-lsrtm prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -161,6 +161,9 @@ prove-topography: build ## random surfaces over random velocities, 200 x 20,000 
 
 prove-gathers: build ## is a 4 % error of one layer found to 0.5 %, and its base put in place, by one command, in 2-D and 3-D: [PARTS=line,box,cost,marmousi] [PUBLISH=1]
 	$(PY) benchmarks/prove_gathers.py $(if $(PARTS),--parts $(PARTS)) $(if $(PUBLISH),--json docs/performance/prove-gathers.json)
+
+prove-lsrtm: build ## does least-squares migration explain Born data of Marmousi: [PUBLISH=1]
+	$(PY) benchmarks/prove_lsrtm.py $(if $(PUBLISH),--json docs/performance/prove-lsrtm.json)
 
 prove-cures: build ## plant every mistake, paste every cure that check prints, compare images: [JOBS=2] [PLANTED="38 swell"] [PUBLISH=1]
 	@OMP_NUM_THREADS=1 $(PY) tests/check/planted --jobs $(or $(JOBS),2) $(if $(PUBLISH),--json docs/performance/prove-cures.json) $(PLANTED)

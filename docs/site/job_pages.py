@@ -25,6 +25,8 @@ PROSE = {
     "rtm.checkpoint": "job.md#checkpoint-memory-disk-and-restart-of-a-shot",
     "rtm.parallel": "job.md#parallel-and-output-no-influence-on-the-image",
     "rtm.output": "job.md#parallel-and-output-no-influence-on-the-image",
+    "lsrtm.imaging": "job.md#inversion-least-squares-migration",
+    "lsrtm.inversion": "job.md#inversion-least-squares-migration",
     "kirchhoff.data": "kirchhoff.md#traces",
     "kirchhoff.velocity": "kirchhoff.md#velocities",
     "kirchhoff.kirchhoff": "kirchhoff.md#position-of-the-image",
@@ -36,7 +38,8 @@ PROSE = {
 INDEX_HEAD = """# Keys of the job file
 
 Written from the JSON Schema: every table with its keys, types and defaults. [The job file](../job.md) explains the
-tables of reverse time migration with examples, [time migration](../kirchhoff.md) those of a time migration.
+tables of reverse time migration, least squares included, with examples, [time migration](../kirchhoff.md) those of a
+time migration.
 """
 
 
@@ -70,12 +73,16 @@ class Schema:
 
     def tables(self) -> list[Table]:
         """Return the tables of all methods, in the order of the job's sections."""
-        out = []
+        out: list[Table] = []
+        first: dict[str, str] = {}
         for method, rule in zip(METHODS, self.all["allOf"], strict=True):
             properties = rule["then"]["properties"]
             for name, field in method_of(method).job_class().model_fields.items():
                 named = self.references(properties.get(name, {}))
-                if named and name != "signal":
+                if method == DEFAULT and named:
+                    first[name] = named[0]
+                # a table that another method shares with the first has one page
+                if named and name != "signal" and (method == DEFAULT or first.get(name) != named[0]):
                     out.append(Table(method, name, field.description or "", self.definitions[named[0]]))
         return out
 
@@ -200,7 +207,7 @@ def page(schema: Schema, table: Table) -> str:
 def signal_page(schema: Schema) -> str:
     """Return the page of the steps on traces."""
     head = (
-        "# [[signal]] (both methods)\n\nSteps of processing on the traces before they are imaged, in order."
+        "# [[signal]] (all methods)\n\nSteps of processing on the traces before they are imaged, in order."
     )
     parts = [f"{head} [Trace processing](../signal.md) says more.\n"]
     for step in schema.steps():
@@ -217,7 +224,7 @@ def pages() -> dict[str, str]:
     made[f"{FOLDER}/signal.md"] = signal_page(schema)
     lines = ["| table | method | content |", "|---|---|---|"]
     lines += [f"| [[{t.name}]]({t.file}.md) | {t.method} | {cell(t.meaning)} |" for t in tables]
-    lines.append("| [[[signal]]](signal.md) | both | trace processing before the migration |")
+    lines.append("| [[[signal]]](signal.md) | all | trace processing before the migration |")
     files = [table.file for table in tables] + ["signal"]
     tree = ["\n```{toctree}", ":hidden:", "", *files, "```", ""]
     return made | {f"{FOLDER}/index.md": "\n".join([INDEX_HEAD, *lines, *tree])}

@@ -57,7 +57,7 @@ def migrate(
     if prepare:
         engine.refuse("--prepare")
     with ranks.on_all_ranks(job, printer, start.shots) as read:
-        run = start.run or read.default_run_dir
+        run, read = start.run or read.default_run_dir, start.applied_to(read)
         if prepare:
             options = {"recompute": start.recompute, "running_sum": engine.running_sum}
             prepare_here(read, run, printer, restart, parallel, **options)

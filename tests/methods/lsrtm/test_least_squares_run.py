@@ -104,14 +104,18 @@ def test_a_run_gives_the_image_of_the_same_arrays(whole, survey):
     assert all(e["pair"] < 1e-5 for e in rounds)
 
 
-def test_a_finished_run_takes_more_iterations(whole, survey, tmp_path):
+def test_a_finished_run_takes_more_iterations(whole, survey, tmp_path, subsalt_command):
     job = job_in(tmp_path, survey, iterations=1)
     ss.migrate_job(read_job(job))
     assert len(facts(tmp_path / "job.run")["inversion"]["misfit"]) == 2
-    job_in(tmp_path, survey)
-    ss.migrate_job(read_job(job))
+    assert subsalt_command("migrate", job, "--iterations", ITERATIONS)[0] == 0
     assert digest(tmp_path / "job.run") == digest(whole)
     assert facts(tmp_path / "job.run")["inversion"] == facts(whole)["inversion"]
+    (tmp_path / "other.toml").write_text(
+        job.read_text().replace('method = "lsrtm"', "").split("[inversion]")[0]
+    )
+    code, _, said = subsalt_command("migrate", tmp_path / "other.toml", "--iterations", 2)
+    assert (code, "E769" in said) == (78, True)
 
 
 #: operations on files at which a process is killed: inside the first round, before and behind a state, between rounds
