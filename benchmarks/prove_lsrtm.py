@@ -118,7 +118,7 @@ def main() -> None:
     noisy = inverted(data + noise, noise=NOISE / np.sqrt(1.0 + NOISE**2))
     vp = np.asarray(made.model.vp, dtype=np.float64)
     truth = in_band(made.dm, vp)
-    found = {
+    measured = {
         "misfit": clean.misfit,
         "correlation": correlation(in_band(clean.dm, vp), truth),
         "migration_correlation": correlation(in_band(balanced, vp), truth),
@@ -129,7 +129,7 @@ def main() -> None:
     holds = {
         "misfit": clean.misfit[-1] <= MISFIT,
         "never_rising": all(b < a for a, b in pairwise(clean.misfit)),
-        "correlation": found["correlation"] >= CORRELATION,
+        "correlation": measured["correlation"] >= CORRELATION,
         "stops_before_noise": noisy.history[-1].iteration < iterations,
     }
     out = {
@@ -141,7 +141,7 @@ def main() -> None:
         "iterations": iterations,
         "seconds": round(seconds, 1),
         "holds": holds,
-        **found,
+        **measured,
     }
     text = json.dumps(out, indent=1) + "\n"
     print(text, end="")

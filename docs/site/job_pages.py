@@ -206,9 +206,7 @@ def page(schema: Schema, table: Table) -> str:
 
 def signal_page(schema: Schema) -> str:
     """Return the page of the steps on traces."""
-    head = (
-        "# [[signal]] (all methods)\n\nSteps of processing on the traces before they are imaged, in order."
-    )
+    head = "# [[signal]] (all methods)\n\nSteps of processing on the traces before they are imaged, in order."
     parts = [f"{head} [Trace processing](../signal.md) says more.\n"]
     for step in schema.steps():
         name = step["properties"]["step"]["const"]

@@ -137,32 +137,6 @@ class StartOptions:
             help="If the job has changed, move the earlier result to RUN/previous and start again.",
         ),
     ] = False
-    iterations: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Least-squares migration: iterations at most. A finished run takes more of them.",
-            show_default="[inversion] iterations of the job",
-        ),
-    ] = None
-
-    def applied_to(self, job: BaseJob) -> BaseJob:
-        """Return the job with this number of iterations.
-
-        Raises
-        ------
-        ConfigError
-            When its method has none (E769).
-        """
-        if self.iterations is None:
-            return job
-        if "inversion" not in type(job).model_fields:
-            raise errors.ConfigError(
-                f"--iterations {self.iterations}: method {job.method} has none",
-                'leave it out, or add method = "lsrtm" to the job',
-                code="E769",
-            )
-        return job.changed("inversion", iterations=self.iterations)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from subsalt.cli.app_root import (
 )
 from subsalt.cli.commands import migrate_here, prepare_here
 from subsalt.cli.engine_options import EngineOptions
+from subsalt.cli.iteration_options import IterationOptions
 from subsalt.cli.output import Out, printable, spread, usage
 from subsalt.cli.talk import Json, Talk
 
@@ -40,6 +41,7 @@ def migrate(
     parallel: ParallelOptions,
     restart: RestartOptions,
     engine: EngineOptions,
+    least_squares: IterationOptions,
     prepare: Annotated[
         bool,
         typer.Option(
@@ -57,7 +59,7 @@ def migrate(
     if prepare:
         engine.refuse("--prepare")
     with ranks.on_all_ranks(job, printer, start.shots) as read:
-        run, read = start.run or read.default_run_dir, start.applied_to(read)
+        run, read = start.run or read.default_run_dir, least_squares.applied_to(read)
         if prepare:
             options = {"recompute": start.recompute, "running_sum": engine.running_sum}
             prepare_here(read, run, printer, restart, parallel, **options)
