@@ -1,9 +1,9 @@
 """What an engine costs where nothing is lost: for which part of the time its workers have no program of a unit.
 
-Units are made long by many time steps on a small grid, as far as a record can be long. A worker notes when each of its
-programs begins and ends, on the clock that all processes of a machine share. Between the first and the last of them,
-what is not a program's is the engine's: handing out, news of the end, the client that enters a unit in the ledger. What
-a program takes beyond its shot, to start and to read headers, it would take under any engine; it is said beside.
+Units are made long by many time steps, as many as a usual record has, and by the size of the grid. A worker notes when
+each of its programs begins and ends, on the clock that all processes of a machine share. Between the first and the last
+of them, what is not a program's is the engine's: handing out, news of the end, the client that enters a unit.
+What a program takes beyond its shot, to start and to read headers, it would take under any engine; it is said beside.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from subsalt.run.ledger_file import peek
 MOST = 0.01
 #: s of record and points along each axis with which the length of a unit is found out
 TRIAL = 5.0, 301
-#: the longest record that `check` takes for one, s, and its sample interval
-LONGEST, INTERVAL = 99.0, 0.004
+#: s: the longest record, as of usual surveys, and its sample interval; what brings a record to the time steps grows
+#: with the square of its length, and of 99 s it took a fifth of the shot
+LONGEST, INTERVAL = 10.0, 0.004
 #: larger than needed by that time: units take at least as long as they should
 RESERVE = 1.25
 

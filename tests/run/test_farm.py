@@ -21,7 +21,8 @@ from subsalt.run.engines import dask, farm
 from subsalt.run.engines.farm import Ended, Task
 from subsalt.run.ledger_file import peek
 from subsalt.run.lock import RunLock
-from subsalt.run.migrate import migrate_job
+from subsalt.run.method_run import RunRequest, RunState
+from subsalt.run.migrate import migrate_job, migrate_on_farm
 from subsalt.run.quarantine import read_record
 from subsalt.run.result import RunResult
 from subsalt.run.stop_request import RunStopped, request_stop
@@ -141,11 +142,35 @@ def test_short_units_are_joined_into_one_task(line: tuple[Path, RunResult], tmp_
     client = farm.FarmUnits(workers, None)  # type: ignore[arg-type]
     assert client._joined(100, 2) == 1
     client._seconds += [0.9, 1.0, 1.1]
-    assert [client._joined(left, 2) for left in (1000, 100, 8, 1)] == [60, 25, 2, 1]
-    client._seconds[:] = [61.0]
+    assert [client._joined(left, 2) for left in (1000, 100, 8, 1)] == [64, 25, 2, 1]
+    client._seconds[:] = [50.0]
+    assert client._joined(1000, 2) == 4
+    client._seconds[:] = [181.0]
     assert client._joined(1000, 2) == 1
     client = farm.FarmUnits(workers, None, join=0)  # type: ignore[arg-type]
     assert client._joined(1000, 2) == 1
+
+
+def test_with_a_joined_task_only_the_unit_in_hand_is_lost(
+    line: tuple[Path, RunResult], tmp_path: Path
+) -> None:
+    def dies(workers: HereFarm, worker: str, task: Task) -> Ended | None:
+        if len(workers.started) == 1:
+            workers.compute(Task(task.number, task.units[:1], task.round, task.attempt, task.threads))
+            return Ended(task.number, 137)
+        return None
+
+    workers = HereFarm(tmp_path / "run", names=["a"], fate=dies)
+    state = RunState.of(RunRequest(workers.run))
+    units = farm.FarmUnits(workers, state)
+    # all three in one task, as if units were known to be short
+    units._joined = lambda left, there: 3  # type: ignore[method-assign]
+    done = migrate_on_farm(read_job(line[0]), state, units)
+    assert (done.sha256, done.shots_failed) == (line[1].sha256, [])
+    assert [task.units for _, task in workers.started] == [(1, 2, 3), (2, 3)]
+    # the first was published, the second in hand, the third waited behind it
+    assert (units.lost, lost(workers.run)) == (1, [2])
+    assert peek(workers.run)[0]["attempt"] == 1
 
 
 def test_a_stopped_run_goes_on_by_another_engine(line: tuple[Path, RunResult], tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ to one worker: when that is gone, its units that are not published become tasks 
 Nothing depends on whether the worker is really dead, since attempts have equal bytes. Only what the unit itself has
 brought about, bad data or a crash of its program, counts as its failure.
 
-Units that take less than `JOIN` seconds are joined into one task: a program reads the headers of the survey once.
+Units that take less than `JOIN` seconds are joined into one task: a program reads the headers of the survey, and tries
+the tiles of its kernels, once. It publishes its units one by one: with a worker only the unit in hand is lost.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from subsalt.run.units import Bookkeeping, HasId
 
 #: tasks of a worker, the one in hand included
 DEPTH = 2
-#: seconds up to which units are joined into one task, and the most of them
-JOIN, MOST = 60.0, 64
+#: seconds up to which units are joined into one task, and the most of them: a program takes some 5 to 10 s beside its
+#: units, a twentieth of this; a run that is told to stop after its tasks waits as long
+JOIN, MOST = 180.0, 64
 #: seconds between two looks at the workers, and for which news is waited
 LOOK = 0.1
 #: attempts at one unit in a start that may be lost with their workers
@@ -266,7 +268,7 @@ class FarmUnits:
             self._crashed(task, missing, end, queue)
         elif end.code == 0:
             # the folder of a network file system may show a file later than the message comes
-            self._lose(missing, "published, but not seen here", queue)
+            self._lose(missing, "published, but not seen here", queue, len(missing))
         elif (
             end.code is None or end.code in AGAIN or (end.code == BAD_DATA and len(missing) < len(task.units))
         ):
@@ -298,10 +300,16 @@ class FarmUnits:
         for number in gone:
             self._end(Ended(number, None, "its worker is gone"), queue, identity)
 
-    def _lose(self, units: Sequence[int], why: str, queue: UnitQueue) -> None:
-        """Let units be tried again; those that were lost several times come last."""
+    def _lose(self, units: Sequence[int], why: str, queue: UnitQueue, in_hand: int = 1) -> None:
+        """Let units of a task be tried again, in their order; those that were lost several times come last.
+
+        The first `in_hand` are lost. The others waited behind them in the program, which computes them in order.
+        """
         ledger = self._ledger
-        for unit in units:
+        for unit in reversed(units[in_hand:]):
+            self._again.appendleft(unit)
+            self._release(unit)
+        for unit in reversed(units[:in_hand]):
             self.lost += 1
             losses = self._losses[unit] = self._losses.get(unit, 0) + 1
             log_event(ledger.folder, event="lost", **ledger.named(unit), reason=why[-300:])
@@ -314,9 +322,13 @@ class FarmUnits:
                 error.exit_code = 75
                 raise error
             (self._again.appendleft if losses == 1 else self._again.append)(unit)
-            if self.state.live is not None:
-                self.state.live.over(unit)
-            ledger.release(unit)
+            self._release(unit)
+
+    def _release(self, unit: int) -> None:
+        """Say that nobody has a unit in hand."""
+        if self.state.live is not None:
+            self.state.live.over(unit)
+        self._ledger.release(unit)
 
     def _crashed(self, task: Task, missing: Sequence[int], end: Ended, queue: UnitQueue) -> None:
         """Count a crash as a failure of the unit in which it happened, and try the others again."""
@@ -330,7 +342,7 @@ class FarmUnits:
         failure: dict[str, object] = {"reason": reason, "stack": stack.splitlines()}
         quarantine.add_failure(ledger.folder, unit, failure, number=task.round)
         queue.over({"unit": unit, "reason": reason})
-        self._lose([one for one in missing if one != unit], "a crash in another unit of the task", queue)
+        self._lose([one for one in missing if one != unit], "a crash in another unit of the task", queue, 0)
 
 
 def _fatal(unit: int, end: Ended) -> SubsaltError:
