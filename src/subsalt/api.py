@@ -25,9 +25,10 @@ from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.gather_choice import with_gathers
-from subsalt.methods.rtm.image_sum import GatherPlanes, ImageSum, LagSum
+from subsalt.methods.rtm.image_sum import GatherPlanes, ImageSum
 from subsalt.methods.rtm.linear_operator import dot_test
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.offset_sum import gather_sum
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -453,7 +454,7 @@ def migrate(
         setup = with_gathers(setup, survey.shots)
         schemes = ArraySchemes.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
-    gathers = None if setup.lags is None else LagSum(setup, total)
+    gathers = gather_sum(setup, total)
     for i, shot in enumerate(survey.shots):
         with clock("trace input"):
             traces = survey.traces(shot)

@@ -20,14 +20,14 @@ STRONG = 0.22
 #: share of the columns that cross such a contrast, from which it is more than an odd node
 CROSSED = 0.05
 #: conditions and filters that suppress what waves on one path leave
-CLEAN = "inverse-scattering", "laplacian"
+CLEAN, CLEAN_FILTER = ("inverse-scattering", "up-down"), "laplacian"
 
 
 @rule("contrasts", "velocity", "wavelet", "survey")
 def backscatter(context: Context) -> Iterator[Finding]:
     """Salt, basalt or carbonates under a condition that images the waves which they send back."""
     imaging = context.imaging
-    if context.modelling or imaging.condition == CLEAN[0] or imaging.filter == CLEAN[1]:
+    if context.modelling or imaging.condition in CLEAN or imaging.filter == CLEAN_FILTER:
         return
     assert context.wavelet is not None
     assert context.model is not None
@@ -45,8 +45,8 @@ def backscatter(context: Context) -> Iterator[Finding]:
         f"the model has strong contrasts in {crossed:.0%} of its columns: {around[column][0]:.0f} over "
         f"{around[column][1]:.0f} m/s at z = {depth[column]:.0f} m, for one (reflection coefficients of {size:.2f} and "
         f"more). Waves that come back from them are imaged along their whole way as broad noise by {imaging.condition}",
-        f'[imaging] condition = "{CLEAN[0]}"; or [imaging] filter = "{CLEAN[1]}", which removes the same noise from '
-        "the image; or a smoother model",
+        f'[imaging] condition = "{CLEAN[0]}"; or [imaging] filter = "{CLEAN_FILTER}", which removes the same noise '
+        "from the image; or a smoother model",
         crossed=crossed,
         strongest=float(strongest.max()),
     )

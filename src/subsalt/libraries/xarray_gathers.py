@@ -14,6 +14,7 @@ from subsalt.libraries import labelled
 from subsalt.libraries.depth_coordinates import coordinates
 from subsalt.methods.rtm.conditions import LagAxis
 from subsalt.methods.rtm.image_sum import GatherPlanes
+from subsalt.methods.rtm.offset_classes import OffsetAxis
 from subsalt.methods.rtm.stored_gathers import StoredGathers
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ NAMES = {
     "angle": "half opening angle",
     "half_offset_x": "half offset along x",
     "half_offset_y": "half offset along y",
+    "offset": "offset of source and receiver",
 }
 
 
@@ -79,7 +81,7 @@ def with_planes(dataset: xarray.Dataset, planes: Sequence[GatherPlanes], grid: G
     are ``gather_x`` and ``gather_y``.
     """
     for one in planes:
-        axis = "angle" if one.angles else f"half_offset_{one.axis.name}"
+        axis = "angle" if one.angles else one.axis.key
         stored = StoredGathers(grid, one.columns, one.traces, axis, one.values, one.axis.name)
         (dims, values, said), at = variable(stored, "gathers", "gather_")
         said |= {"columns": json.dumps(one.columns), "angles": json.dumps(one.angles)}
@@ -114,7 +116,8 @@ def planes_of(dataset: xarray.Dataset) -> tuple[GatherPlanes, ...]:
                 "use the whole dataset: places were selected",
                 code=labelled.CODE,
             )
-        axis = LagAxis(along, tuple(cells), tuple(lags))
+        kind = OffsetAxis if "offset" in array.dims else LagAxis
+        axis = kind(along, tuple(cells), tuple(lags))
         angles = tuple(json.loads(array.attrs["angles"]))
         out.append(GatherPlanes(axis, angles, (tuple(xs), tuple(ys)), np.ascontiguousarray(values)))
     return tuple(out)

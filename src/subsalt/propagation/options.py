@@ -21,7 +21,7 @@ Filter = Literal["none", "laplacian"]
 Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
 Along = Literal["x", "y", "xy"]
-GatherKind = Literal["lag", "angle"]
+GatherKind = Literal["lag", "angle", "offset"]
 
 
 @documented
@@ -145,19 +145,27 @@ class PropagationOptions(CheckedOptions):
 @documented
 @dataclass(frozen=True)
 class GatherOptions(CheckedOptions):
-    """Gathers: the image where the source wavefield is read at x - h and that of the receivers at x + h."""
+    """Gathers: the image where the source wavefield is read at x - h and that of the receivers at x + h; or by the
+    offset of the traces.
+    """
 
     kind: GatherKind = option(
         "lag",
-        "traces of a gather; lag: half offsets h; angle: half opening angles, made of these",
+        "traces of a gather; lag: half offsets h; angle: half opening angles, made of these; offset: classes of the "
+        "offset of source and receiver",
         one_of(GatherKind),
     )
     max: float | None = option(
-        None, "largest half offset h between the two wavefields; auto: 20 steps", number, unit="m"
+        None,
+        "largest half offset h between the two wavefields; auto: 20 steps. Of kind = offset the largest offset, whose "
+        "class takes all beyond; auto: that of the survey",
+        number,
+        unit="m",
     )
     step: float | None = option(
         None,
-        "distance of half offsets; auto: that of the points on which waves are computed",
+        "distance of half offsets; auto: that of the points on which waves are computed. Of kind = offset the "
+        "distance of classes; auto: a twentieth of max, rounded up to 1, 2 or 5 times a power of ten",
         number,
         unit="m",
     )
@@ -182,6 +190,12 @@ class GatherOptions(CheckedOptions):
                 raise ConfigError(
                     f"{name} = 0 m for gathers", "give a length above 0, or leave it out", code="E104"
                 )
+        if self.kind == "offset" and self.along != "x":
+            raise ConfigError(
+                f'gathers kind = "offset" along = "{self.along}": the direction is that of half offsets',
+                "leave along out",
+                code="E104",
+            )
         most, step = self.degrees
         if not 0 < step <= most < 90:
             raise ConfigError(
@@ -224,7 +238,8 @@ class ImagingOptions(CheckedOptions):
         "source-normalised",
         "imaging condition; source-normalised: reflectivity; cross-correlation: not divided by the "
         "illumination; inverse-scattering: without the noise above strong contrasts, as cross-correlation with a "
-        "Laplacian times 1/2",
+        "Laplacian times 1/2; up-down: as source-normalised, of the down-going waves of the source and the up-going "
+        "ones of the receivers alone",
     )
     aperture: float | None = option(
         None,
@@ -261,7 +276,7 @@ class ImagingOptions(CheckedOptions):
     )
     gathers: GatherOptions | None = option(
         None,
-        "space-lag gathers beside the image {max, step, every, along}; left out: none",
+        "gathers beside the image {kind, max, step, every, along}; left out: none",
         more="on a processor",
     )
 
@@ -269,3 +284,9 @@ class ImagingOptions(CheckedOptions):
         super().__post_init__()
         if self.normalise == 0:
             raise ConfigError("normalise = 0", "use a positive number such as 0.01", code="E104")
+        if self.condition == "up-down" and self.gathers is not None:
+            raise ConfigError(
+                'condition = "up-down" together with gathers: their sums are those of whole wavefields',
+                'use condition = "source-normalised" with the gathers, or leave them out',
+                code="E758",
+            )

@@ -204,7 +204,7 @@ def partial_sum(
             with open_planes(path) as file:
                 box = file.layout.box
                 part, cut = file.read(box.lo[0], box.hi[0]), box.slices
-            correlation[cut] += part["correlation"]
+            correlation[cut] += part["separated"] if "separated" in part else part["correlation"]
             if "illumination" in part:
                 light[cut] += part["illumination"]
         except (SubsaltError, OSError, ValueError, KeyError, IndexError) as error:

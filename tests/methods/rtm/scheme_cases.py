@@ -69,11 +69,33 @@ GATHERS: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] 
     ),
 }
 
+#: the same with a second wavefield of the receivers; not for GPUs
+SECOND: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] = {
+    "up-down, iso 2-D": ("isotropic", FLAT, {}, {"condition": "up-down"}),
+    "up-down, tti 3-D": ("tti", VOLUME, {"order": 4}, {"condition": "up-down"}),
+    "offset, vti 2-D": (
+        "vti",
+        FLAT,
+        {},
+        {"aperture": 120.0, "gathers": GatherOptions(kind="offset", max=300.0, step=50.0, every=9)},
+    ),
+    "offset, iso 3-D": (
+        "isotropic",
+        VOLUME,
+        {"order": 4},
+        {
+            "condition": "cross-correlation",
+            "gathers": GatherOptions(kind="offset", max=200.0, step=50.0, every=3),
+        },
+    ),
+}
+EVERY = CASES | GATHERS | SECOND
+
 
 @cache
 def setup_of(name: str, device: str = "auto") -> MigrationSetup:
     """Return what the shots of a case share; 5 does not divide the steps."""
-    medium, shape, propagation, imaging = (CASES | GATHERS)[name]
+    medium, shape, propagation, imaging = EVERY[name]
     rng = np.random.default_rng(3)
     given = {
         "vp": rng.uniform(1500, 2500, shape),
@@ -94,7 +116,7 @@ def setup_of(name: str, device: str = "auto") -> MigrationSetup:
 
 def shot_of(name: str) -> Shot:
     """Return the shot of a case, without its traces."""
-    shape = (CASES | GATHERS)[name][1]
+    shape = EVERY[name][1]
     x = np.arange(3.0, shape[0] - 4, 2.5)
     y = 6.0 if len(shape) == 3 else 0.0
     rcv = np.stack([x, np.full(len(x), y), np.full(len(x), 3.25)], axis=1) * H

@@ -75,6 +75,10 @@ class Condition:
 
     name: ClassVar[str]
     accumulators: ClassVar[tuple[str, ...]]
+    #: the accumulator of products of both wavefields
+    product: ClassVar[str] = "correlation"
+    #: whether fields are separated into down-going and up-going ones (`subsalt.methods.rtm.companion`)
+    separates: ClassVar[bool] = False
     #: planes on either side of a plane that `finish` looks at
     reach: ClassVar[int] = 0
 
@@ -108,7 +112,7 @@ class Condition:
 
     def correlation(self, fields: Mapping[int, NDArray], scale: float) -> Correlation:
         """Return how the receiver wavefield meets those samples, by its own time index."""
-        return Correlation(self.box, fields, self.sums["correlation"], scale)
+        return Correlation(self.box, fields, self.sums[self.product], scale)
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
@@ -160,7 +164,7 @@ class SourceNormalised(Condition):
         floor = sums.normalise * total / points
         if floor <= 0.0:
             return np.zeros_like(illumination)
-        return sums.fields["correlation"] / (illumination + floor)
+        return sums.fields[cls.product] / (illumination + floor)
 
 
 class InverseScattering(Condition):
@@ -193,10 +197,32 @@ class InverseScattering(Condition):
         return -0.5 * laplacian(sums.fields["correlation"], sums.grid)
 
 
+class UpDown(SourceNormalised):
+    """Multiply the down-going part of the source field and the up-going part of that of the receivers.
+
+    Notes
+    -----
+    ``I(x) = sum u_down w_up / (sum u^2 + lambda mean(sum u^2))`` (Liu et al. 2011), both summed over all shots first.
+    Waves that a strong contrast sends back travel beside those that came, down or up in both fields, and are left out.
+    So is what a turned wave or the lower side of a reflector would image. Which way a wave goes is the sign of its
+    wavenumber in depth: near the horizontal a field is parted gradually. `subsalt.methods.rtm.companion` has formulas.
+    """
+
+    name: ClassVar[str] = "up-down"
+    accumulators: ClassVar[tuple[str, ...]] = ("separated", "illumination")
+    product: ClassVar[str] = "separated"
+    separates: ClassVar[bool] = True
+
+    def correlation(self, fields: Mapping[int, NDArray], scale: float) -> Correlation:
+        """Return no products of whole wavefields: they are separated first."""
+        return Correlation(self.box, {}, self.sums[self.product], scale)
+
+
 CONDITIONS: dict[str, type[Condition]] = {
     "cross-correlation": CrossCorrelation,
     "source-normalised": SourceNormalised,
     "inverse-scattering": InverseScattering,
+    "up-down": UpDown,
 }
 
 
@@ -247,6 +273,16 @@ class LagAxis:
     def name(self) -> str:
         """``"x"`` or ``"y"``."""
         return "xy"[self.axis]
+
+    @property
+    def key(self) -> str:
+        """Name of the axis in files and datasets."""
+        return f"half_offset_{self.name}"
+
+    @property
+    def meaning(self) -> str:
+        """Meaning of its numbers, in words."""
+        return f"half offset along {self.name}, m"
 
     def interpolated(self, summed: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the gathers that are asked for, (..., lags, nz), of the finished ones of all `cells`."""
@@ -513,6 +549,22 @@ def refuse_device(kernels: Device) -> RowProducts:
             code="E757",
         )
     return kernels.row_products
+
+
+def refuse_own_memory(kernels: Device, what: str) -> None:
+    """Raise where wavefields lie in the memory of a device: a second wavefield of the receivers runs on a processor.
+
+    Raises
+    ------
+    ConfigError
+        E758.
+    """
+    if kernels.OWN_MEMORY:
+        raise ConfigError(
+            f"{what}: the device {kernels.NAME} does not advance a second wavefield of the receivers",
+            'use device = "cpu", or leave it out',
+            code="E758",
+        )
 
 
 def _plain(field: NDArray, nz: int) -> NDArray:

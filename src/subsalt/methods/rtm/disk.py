@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from subsalt.earth.grid import Box
 from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.methods.rtm.arrays import FLOAT
+from subsalt.methods.rtm.companion import accumulators_of
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.partial_image import lags_layout
@@ -77,8 +78,9 @@ def partial_bytes(needs: Needs, shots: int) -> int:
     """Return the bytes of the partial images of so many shots, the largest."""
     setup = needs.setup
     assert isinstance(setup, MigrationSetup)
-    accumulators = condition_of(setup.imaging.condition).accumulators
-    sizes = sorted((_partial(setup, needs.window(s), accumulators) for s in needs.shots), reverse=True)
+    sizes = sorted(
+        (_partial(setup, needs.window(s), accumulators_of(setup)) for s in needs.shots), reverse=True
+    )
     return sum(sizes[:shots])
 
 
@@ -90,12 +92,13 @@ def _partial(setup: MigrationSetup, window: Box, accumulators: tuple[str, ...]) 
 
 def _gathers(setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
     """Return the bytes of the files of gathers; empty without any."""
-    if setup.lags is None:
+    gathers = setup.gathers
+    if gathers is None:
         return {}
     nz = setup.image_grid.shape3[2]
-    places = math.prod(map(len, setup.lags.columns))
+    places = math.prod(map(len, gathers.columns))
     options = setup.imaging.gathers
     angles = len(options.angles) if options is not None and options.kind == "angle" else 0
-    traces = [places * (angles or len(axis.lags)) for axis in setup.lags.axes]
+    traces = [places * (angles or len(axis.lags)) for axis in gathers.axes]
     segy = sum(SEGY_HEADERS + n * (TRACE_HEADER + FLOAT * nz) for n in traces)
     return {"gathers": segy + ("rsf" in formats) * FLOAT * nz * sum(traces)}

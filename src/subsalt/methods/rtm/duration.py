@@ -19,6 +19,7 @@ from subsalt.kernels import cpu
 from subsalt.kernels.cuda.segment import look_after
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.arrays import FLOAT
+from subsalt.methods.rtm.companion import accumulators_of, companions
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.need import Needs, distinct
@@ -46,6 +47,10 @@ from subsalt.plan.model import (
 from subsalt.plan.network import HOW
 from subsalt.plan.prediction import Prediction, StepSeconds, Writes
 from subsalt.plan.rates import Rates, step_seconds
+
+#: seconds of a point of a sample that is separated into down-going and up-going waves, on one thread (measured,
+#: columns of 256 to 1024 points)
+SEPARATING = 60e-9
 
 #: seconds of a product of two rows of gathers over those of a product of the image, by dimension: in 2-D rows come from
 #: a cache; in 3-D they lie planes apart, and most come from memory (1.9 to 2.2 with 41 half offsets on a Zen 3)
@@ -117,9 +122,12 @@ class RunTimes:
             "traces": setup.trace_map.seconds(traces, threads),
             "setup": making,
             "source": source_steps * step + samples * snapshot,
-            "receivers": receivers_reached * steps * step + samples * product + injection,
+            "receivers": (1 + companions(setup))
+            * (receivers_reached * steps * step + samples * product + injection),
         }
-        per_point = condition_of(setup.imaging.condition).per_point()
+        if condition_of(setup.imaging.condition).separates:
+            seconds["receivers"] += self.sharing * samples * window * SEPARATING / threads
+        per_point = len(accumulators_of(setup))
         seconds["partial image"] = self.around.publish + per_point * FLOAT * window / write
         if setup.lags is not None:
             # the same operations as those of the image
@@ -413,9 +421,10 @@ def _threads(rates: Rates) -> str:
 def _steps(needs: Needs, decision: Grouping, shot: Shot) -> int:
     """Return the time steps of all wavefields of a shot."""
     choice = decision.choice_of(shot, decision.group_size)
+    fields = 1 + companions(needs.setup) if isinstance(needs.setup, MigrationSetup) else 0
     if choice is not None:
-        return choice.counts.source_steps + choice.counts.receiver_steps
-    return (2 if isinstance(needs.setup, MigrationSetup) else 1) * (needs.setup.axis.nt - 1)
+        return choice.counts.source_steps + fields * choice.counts.receiver_steps
+    return (1 + fields) * (needs.setup.axis.nt - 1)
 
 
 def _shot_seconds(needs: Needs, shot: Shot, decision: Grouping, rates: Rates) -> float:

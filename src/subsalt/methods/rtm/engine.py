@@ -24,6 +24,7 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
 from subsalt.kernels.work import Source
+from subsalt.methods.rtm.companion import companion_of, companions, second_samples
 from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.lag_exchange import RowExchange
@@ -99,11 +100,14 @@ class ReadyShot:
         Propagator of both wavefields.
     source, receivers : Source
         Injected samples; those of the receivers are reversed in time.
+    beside : Source, optional
+        What a second wavefield of the receivers injects.
     """
 
     prop: Propagator
     source: Source
     receivers: Source
+    beside: Source | None = None
 
 
 def prepare_shot(
@@ -122,7 +126,10 @@ def prepare_shot(
     with clock("setup"), nullcontext() if group is None else group.together():
         prop = propagator_of(setup, shot, group)
         source = prop.source(shot.src[None], setup.signature[None])
-        return ReadyShot(prop, source, prop.source(shot.rcv if rows is None else shot.rcv[rows], samples))
+        at = shot.rcv if rows is None else shot.rcv[rows]
+        second = second_samples(setup, shot, samples, rows)
+        beside = None if second is None else prop.source(at, second)
+        return ReadyShot(prop, source, prop.source(at, samples), beside)
 
 
 def migrate_shot(
@@ -205,9 +212,10 @@ def migrate_shot(
             "make the scheme from the setup of the shots",
             code="E870",
         )
-    shooting = Shooting(
-        prop, ready.source, ready.receivers, condition, setup.image_step * setup.axis.dt, prop.group, lags
-    )
+    scale = setup.image_step * setup.axis.dt
+    with clock("setup"), nullcontext() if group is None else group.together():
+        beside = companion_of(setup, prop, ready.beside, condition.sums, scale)
+    shooting = Shooting(prop, ready.source, ready.receivers, condition, scale, prop.group, lags, beside)
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
     # the memory of the wavefields is given back in it
@@ -229,9 +237,8 @@ def migrate_shot(
         box, sums = whole_planes(prop.domain, sums, prop.group)
     seconds = time.perf_counter() - begin
     counts = done.counts
-    grid_point_steps = (
-        counts.source_steps + counts.receiver_steps + done.recomputed - done.resumed
-    ) * prop.point_count
+    steps_done = counts.source_steps + (1 + companions(setup)) * counts.receiver_steps
+    grid_point_steps = (steps_done + done.recomputed - done.resumed) * prop.point_count
     return ShotImage(
         shot.id,
         box,

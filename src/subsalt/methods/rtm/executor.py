@@ -139,6 +139,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
     if scheme.strategy == "boundary":
         return _by_reversal(shooting, task)
     prop = shooting.prop
+    beside = [] if shooting.companion is None else [shooting.companion.state]
     with clock("setup"):
         arrays = _arrays(task.pool, prop, scheme, task.halved)
         source = prop.new_state()
@@ -158,7 +159,14 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             sums = shooting.condition.sums
             with clock("restart points"):
                 points = ShotRestartPoints(
-                    scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy, prop.domain.counts
+                    scratch,
+                    shot,
+                    scheme,
+                    shooting.group,
+                    sums,
+                    (*states, *beside),
+                    prop.kernels.copy,
+                    prop.domain.counts,
                 )
                 point = points.find(slots)
         sweeps = _sweeps(

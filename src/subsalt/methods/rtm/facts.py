@@ -43,8 +43,8 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
 
 
 def gathers_facts(setup: MigrationSetup, region: Box | None = None) -> dict[str, Any]:
-    """Return half offsets (m) and columns of the gathers beside an image, or a part of it; empty without any."""
-    lags, options = setup.lags, setup.imaging.gathers
+    """Return traces and columns of the gathers beside an image, or a part of it; empty without any."""
+    lags, options = setup.gathers, setup.imaging.gathers
     if lags is None or options is None:
         return {}
     part = region or Box((0, 0, 0), setup.image_grid.shape3)
@@ -53,6 +53,8 @@ def gathers_facts(setup: MigrationSetup, region: Box | None = None) -> dict[str,
         for some, lo, hi in zip(lags.columns, part.lo, part.hi, strict=False)
     ]
     facts: dict[str, Any] = {"kind": options.kind, "columns": columns}
+    if setup.offsets is not None:
+        return {"gathers": facts | {"offsets_m": list(setup.offsets.centres)}}
     facts["half_offsets_m"] = {axis.name: list(axis.lags) for axis in lags.axes}
     if options.kind == "angle":
         facts["angles_deg"] = [math.degrees(a) for a in options.angles]
@@ -60,7 +62,7 @@ def gathers_facts(setup: MigrationSetup, region: Box | None = None) -> dict[str,
 
 
 def flatness_facts(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flatness of the angle gathers that a run has written, over all depths, by place; empty without any.
+    """Return the flatness of the gathers by angle or offset of a run, over all depths, by place; empty without any.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def flatness_facts(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     from subsalt.methods.rtm.stored_gathers import gathers_of_run
 
     for one in gathers_of_run(folder, facts):
-        if one.of_angles:
+        if one.shows_moveout:
             image, lines = map_image(folder / "image.sgy", one.grid), range(len(one.y))
             measured = np.stack([one.flatness(image, row).overall for row in lines], axis=1)
             semblance = [None if math.isnan(v) else float(v) for v in measured.ravel()]

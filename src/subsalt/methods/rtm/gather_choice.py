@@ -1,4 +1,4 @@
-"""The gathers that a migration makes: half offsets, columns, and angles, from what options leave open.
+"""The gathers that a migration makes: half offsets, offsets, columns, and angles, from what options leave open.
 
 Half offsets are metres. Where their step is no whole number of cells of the grid on which waves are computed, they are
 interpolated between those of all cells. A column of the image is made of all columns of sums that an interpolation or a
@@ -20,9 +20,10 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.regrid import OF_IMAGE, Regridder, window
 from subsalt.errors import ConfigError
 from subsalt.methods.rtm.angle_range import with_range
-from subsalt.methods.rtm.conditions import WHOLE, LagAxis, Lags, refuse_device
+from subsalt.methods.rtm.conditions import WHOLE, LagAxis, Lags, refuse_device, refuse_own_memory
 from subsalt.methods.rtm.dips import FEWEST_LINES
 from subsalt.methods.rtm.image_sum import reach_of
+from subsalt.methods.rtm.offset_classes import OffsetClasses, offset_axis
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import GatherOptions
 
@@ -94,13 +95,18 @@ def lags_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> Lag
             "use a larger max, or a smaller step",
             code="E756",
         )
-    columns, summed = [], []
-    for axis in (0, 1):
-        n = image.shape3[axis]
-        wanted = range(0, n, options.every)
-        columns.append(tuple(wanted))
-        summed.append(_summed_along(axis, wanted, waves, image, reach))
-    return Lags(axes, (columns[0], columns[1]), (summed[0], summed[1]))
+    return Lags(axes, *_columns_of(options, waves, image, reach))
+
+
+#: numbers along x, and along y
+Columns = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _columns_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> tuple[Columns, Columns]:
+    """Return the columns of the image that get gathers, and those that are summed for them (`Lags`)."""
+    wanted = [range(0, n, options.every) for n in image.shape3[:2]]
+    summed = [_summed_along(axis, some, waves, image, reach) for axis, some in enumerate(wanted)]
+    return (tuple(wanted[0]), tuple(wanted[1])), (summed[0], summed[1])
 
 
 def _summed_along(axis: int, columns: range, waves: Grid, image: Grid, reach: int) -> tuple[int, ...]:
@@ -133,7 +139,9 @@ def with_gathers(setup: MigrationSetup, shots: Sequence[Shot] = ()) -> Migration
     """
     options = setup.imaging.gathers
     if options is None:
-        return replace(setup, lags=None)
+        return replace(setup, lags=None, offsets=None)
+    if options.kind == "offset":
+        return _with_offsets(setup, options, shots)
     refuse_device(kernels.get(setup.propagation.device))
     options = with_range(options, setup, shots)
     setup = replace(setup, imaging=replace(setup.imaging, gathers=options))
@@ -141,4 +149,17 @@ def with_gathers(setup: MigrationSetup, shots: Sequence[Shot] = ()) -> Migration
     for axis in lags.axes if shots else ():
         narrow = min(shots, key=lambda s: setup.window(s).shape[axis.axis])
         lags.refuse_wide(setup.window(narrow), setup.model.grid, narrow.id)
-    return replace(setup, lags=lags)
+    return replace(setup, lags=lags, offsets=None)
+
+
+def _with_offsets(setup: MigrationSetup, options: GatherOptions, shots: Sequence[Shot]) -> MigrationSetup:
+    """Return a setup with gathers by surface offset; of no shots, with the classes that it has."""
+    model, grid = setup.model, setup.model.grid
+    refuse_own_memory(kernels.get(setup.propagation.device), '[imaging.gathers] kind = "offset"')
+    known = setup.offsets.axes[0] if setup.offsets is not None and not shots else None
+    axis = known or offset_axis(options, shots, grid.ndim)
+    # half a wavelength of the image, of which v / (2 f0) is one
+    half = 0.25 * 0.5 * (model.vp_min + model.fastest) / setup.wavelet.f0 / grid.spacing3[2]
+    columns, summed = _columns_of(options, grid, setup.image_grid, reach_of(setup))
+    classes = OffsetClasses((axis,), columns, summed, half_window=max(1, round(half)))
+    return replace(setup, lags=None, offsets=classes)

@@ -25,7 +25,12 @@ from subsalt.view.pages import Sheet
 from subsalt.view.reading import RunStyle
 from subsalt.view.run_image import read_run
 
-LABELS = {"angle": "angle (deg)", "half_offset_x": "half offset x (m)", "half_offset_y": "half offset y (m)"}
+LABELS = {
+    "angle": "angle (deg)",
+    "half_offset_x": "half offset x (m)",
+    "half_offset_y": "half offset y (m)",
+    "offset": "offset (m)",
+}
 
 
 def view_gathers(folder: Path, path: Path, how: RunStyle) -> list[Path]:
@@ -60,7 +65,7 @@ def draw(
     places: Sequence[Sequence[float]] = (),
     clip: float = 99.0,
 ) -> list[Path]:
-    """Draw gathers beside the stack, and the flatness of those by angle; return the pictures."""
+    """Draw gathers beside the stack, and the flatness of those by angle or offset; return the pictures."""
     made = []
     for one in stored:
         ending = "" if len(stored) == 1 else f"_{one.along}"
@@ -73,14 +78,14 @@ def draw(
         ]
         axis = TraceAxis(np.array(one.traces), LABELS[one.axis])
         made.append(draw_depth_gathers(named, section, grid, chosen, axis, clip))
-        if one.of_angles:
+        if one.shows_moveout:
             measure = measure_of(one, section, row)
             made.append(draw_flatness(sheet.named(f"_flatness{ending}"), measure, section, grid))
     return made
 
 
 def measure_of(gathers: StoredGathers, section: NDArray, row: int = 0) -> LineMeasure:
-    """Return the flatness of angle gathers along a line, with positions and depths."""
+    """Return the flatness of gathers by angle or offset along a line, with positions and depths."""
     flat = gathers.flatness(section, row)
     z = gathers.axes.depths(gathers.values.shape[-1])
     edges = np.array([[z[a], z[b - 1]] for a, b in flat.windows])

@@ -16,7 +16,8 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError, SubsaltError
 from subsalt.job.signal.traces import flow_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, GatherPlanes, ImageSum, LagSum, light_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION, GatherPlanes, ImageSum, light_of
+from subsalt.methods.rtm.offset_sum import gather_sum
 from subsalt.methods.rtm.partial_image import open_partial, read_partial
 from subsalt.methods.rtm.running_sum import KEY, Summed
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -209,8 +210,9 @@ def sum_image(
             f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820"
         )
     total = ImageSum(setup, share(setup.image_grid.shape3[0], world))
-    gathers = None if setup.lags is None else LagSum(setup, total)
-    wanted = None if gathers is None else gathers.part
+    gathers = gather_sum(setup, total)
+    # of offset gathers the sums are among those of the image
+    wanted = None if gathers is None or setup.lags is None else gathers.part
     summed = Summed.of(world.bcast(ledger.get(KEY) if ledger else None))
     order = [s.id for s in survey.shots if s.id in hashes][len(summed.shots) :]
     lights = _lights(images, order, hashes, world) if total.by_shot else {}

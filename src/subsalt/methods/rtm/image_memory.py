@@ -10,6 +10,7 @@ import math
 from itertools import pairwise
 
 from subsalt.kernels.sizes import DOUBLE, FLOAT
+from subsalt.methods.rtm.companion import accumulators_of
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION, divides_shots, held_reach, sums_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -71,7 +72,7 @@ def summing_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
     nx, ny, nz = setup.image_grid.shape3
     planes = min(nx, -(-nx // ranks) + 2 * held_reach(setup))
     summed = math.ceil(planes * ny * nz * (setup.model.grid.size / setup.image_grid.size))
-    count = condition_of(setup.imaging.condition).per_point()
+    count = len(accumulators_of(setup))
     # a shot's planes, once as read; divided by its illumination, in double precision with what a division takes
     read = 2 * FLOAT * count if not divides_shots(setup) else (FLOAT + DOUBLE) * count + 2 * DOUBLE
     carried, beside = carried_bytes(setup, planes)

@@ -29,6 +29,7 @@ from subsalt.methods.rtm.conditions import (
     Condition,
     ImagingSums,
     LagAxis,
+    Lags,
     condition_of,
 )
 from subsalt.methods.rtm.dips import DIP_REACH, dipping_angle_gathers, stretch_of
@@ -329,7 +330,7 @@ class GatherPlanes:
     @property
     def meaning(self) -> str:
         """Meaning of these numbers, in words."""
-        return "half opening angle, degrees" if self.angles else f"half offset along {self.axis.name}, m"
+        return "half opening angle, degrees" if self.angles else self.axis.meaning
 
     def inside(self, region: Box) -> GatherPlanes:
         """Return those whose columns lie in a region of the image, counted from its beginning."""
@@ -357,9 +358,10 @@ class LagSum:
     """
 
     def __init__(self, setup: MigrationSetup, image: ImageSum) -> None:
-        lags = setup.lags
+        lags = setup.gathers
         assert lags is not None
-        self.setup, self.lags, self.image = setup, lags, image
+        self.setup, self.image = setup, image
+        self.lags: Lags = lags
         #: the columns along x that are summed, by their numbers among those of the survey
         self.part = lags.part(*image.summed)
         nz = setup.model.grid.shape3[2]
@@ -374,27 +376,32 @@ class LagSum:
 
     def add(self, part: ShotImage, illumination: tuple[float, int] | None = None) -> None:
         """Add the sums of a shot (`ImageSum.add`); they are of `part` of the columns along x, as far as it has them."""
-        assert part.lags is not None
         # columns are cut like planes: by their numbers
         box, own = part.box, self.lags.inside(part.box).columns
         a, b = max(own.lo[0], self.part[0]), min(own.hi[0], self.part[1])
         if a >= b:
             return
-        sums: NDArray[Any] = part.lags[a - own.lo[0] : b - own.lo[0]]
+        sums = self.of_shot(part, a, b)
         if self.image.by_shot:
             sums = self._divided(part, sums, (a, b), box, illumination)
         self.sums[a - self.part[0] : b - self.part[0], own.lo[1] : own.hi[1]] += sums
 
+    def of_shot(self, part: ShotImage, first: int, end: int) -> NDArray[Any]:
+        """Return the sums of a shot in the columns along x with numbers `first` to `end` among those of the survey."""
+        assert part.lags is not None
+        at = self.lags.inside(part.box).columns.lo[0]
+        return part.lags[first - at : end - at]
+
     def _divided(
         self,
         part: ShotImage,
-        sums: NDArray[np.float32],
+        sums: NDArray[Any],
         columns: tuple[int, int],
         box: Box,
         illumination: tuple[float, int] | None,
     ) -> NDArray[np.float64]:
         """Return what a shot adds to gathers of quotients: of every half offset the finished image of the shot."""
-        xs, ys = self._places(columns, box)
+        xs, ys = self.places(columns, box)
         known = illumination or (light_of(part.sums), part.box.size)
         n = len(self.lags.shifts)
         each = sums.reshape(len(xs), len(ys), n, sums.shape[-1])
@@ -406,7 +413,7 @@ class LagSum:
             out[:, :, k] = finished[np.ix_(xs, ys)]
         return out.reshape(sums.shape)
 
-    def _places(self, columns: tuple[int, int], box: Box) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def places(self, columns: tuple[int, int], box: Box) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the points of columns in a box, along x and y."""
         xs = np.array(self.lags.summed[0][columns[0] : columns[1]], np.int64) - box.lo[0]
         ys = np.array([y for y in self.lags.summed[1] if box.lo[1] <= y < box.hi[1]], np.int64) - box.lo[1]
@@ -426,7 +433,7 @@ class LagSum:
         ys = np.array(lags.columns[1], np.int64)
         name = "image" if image.by_shot else "correlation"
         box = Box((image.summed[0], 0, 0), (image.summed[1], *self.setup.model.grid.shape3[1:]))
-        at = self._places(self.part, box)
+        at = self.places(self.part, box)
         each = self.sums.reshape(len(at[0]), len(at[1]), len(lags.shifts), self.sums.shape[-1])
         out, k = [], 0
         for axis in lags.axes:
@@ -467,7 +474,7 @@ class LagSum:
 
 def gathers_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
     """Return the bytes by array of summing gathers and finishing them beside the image; ranks share the planes."""
-    lags = setup.lags
+    lags = setup.gathers
     if lags is None:
         return {}
     share = -(-len(lags.summed[0]) // ranks) * len(lags.summed[1]) * len(lags.shifts)
@@ -483,7 +490,9 @@ def gathers_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
             setup.image_grid.shape3[0], -(-setup.image_grid.shape3[0] // ranks) + 2 * held_reach(setup)
         )
         one = max(one, 7 * DOUBLE * planes * math.prod(setup.image_grid.shape3[1:]))
-    read = FLOAT * share * grid.shape3[2]
+    # of a shot, by class, they are made in double precision
+    number = FLOAT if setup.offsets is None else DOUBLE
+    read = number * share * grid.shape3[2]
     return {
         "sums of gathers": DOUBLE * share * grid.shape3[2],
         "gathers": FLOAT * own * setup.image_grid.shape3[2] + max(one, 2 * read),

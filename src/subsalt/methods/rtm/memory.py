@@ -13,6 +13,7 @@ from subsalt.errors import Change, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
+from subsalt.methods.rtm.companion import PART, PER_POINT, accumulators_of, companions
 from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
 from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
@@ -61,7 +62,7 @@ def shot_memory(
     less of the rest, needs beyond that: making the model arrays, mapping the traces, finishing the image.
     """
     # the sums of the shot, in what the rank has of the window
-    sums = condition_of(setup.imaging.condition).per_point() * FLOAT * arrays.domain.interior.size
+    sums = len(accumulators_of(setup)) * FLOAT * arrays.domain.interior.size
     plan = propagation_memory(arrays, on_device=on_device)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
     traces, model = traces_of(setup, arrays), plan["model arrays"]
@@ -100,6 +101,11 @@ def shot_memory(
         if image:
             plan["gathers"] += gathers_bytes(setup, 1)["sums of gathers"]
             stages.append(gathers_bytes(setup, 1)["gathers"])
+    if companions(setup):
+        plan["second receivers"] = second_receivers_bytes(setup, arrays)
+    if setup.offsets is not None and image:
+        plan["gathers"] = gathers_bytes(setup, 1)["sums of gathers"]
+        stages.append(gathers_bytes(setup, 1)["gathers"])
     before = sum(plan.get(n, 0) for n in ("snapshots", "pinned snapshots")) if several else 0
     if held:
         before += plan["image"] + sums
@@ -114,6 +120,16 @@ def lags_of(setup: MigrationSetup, arrays: RankArrays) -> LagBox | None:
         if setup.lags is None
         else setup.lags.inside(arrays.window).share(domain.rank, math.prod(domain.counts))
     )
+
+
+def second_receivers_bytes(setup: MigrationSetup, arrays: RankArrays) -> int:
+    """Return the bytes of a second wavefield of the receivers: state, injected samples, and what separates fields."""
+    traces = traces_of(setup, arrays)
+    need = arrays.propagator.state_held + traces.samples + traces.samples // 2
+    if condition_of(setup.imaging.condition).separates:
+        points = arrays.domain.interior.size
+        need += 2 * FLOAT * points + PER_POINT * min(points, PART)
+    return need
 
 
 def traces_of(setup: MigrationSetup, arrays: RankArrays) -> TraceBytes:

@@ -165,7 +165,7 @@ class RunOutputs:
         if "rsf" in self.job.output.formats:
             (x, y, z), (dx, dy, dz) = grid.origin3, grid.spacing3
             xs, ys = along_x, gathers.columns[1]
-            name, unit = ("angle", "degree") if gathers.angles else (f"half offset {axis.name}", "m")
+            name, unit = ("angle", "degree") if gathers.angles else (axis.key.replace("_", " "), "m")
             axes = [
                 RsfAxis(grid.shape3[2], dz, z, "z", "m"),
                 RsfAxis(len(traces), traces[1] - traces[0], traces[0], name, unit),
@@ -216,7 +216,7 @@ class RunOutputs:
 
     def _draw_gathers(self, image: NDArray[np.float32], folder: Path) -> list[Path]:
         """Draw the gathers of a whole image beside its stack, and their flatness."""
-        if self.region is not None or self.setup.lags is None:
+        if self.region is not None or self.setup.gathers is None:
             return []
         from subsalt.methods.rtm.gather_view import draw_of_run
         from subsalt.view.pages import Sheet

@@ -421,8 +421,8 @@ class _Images:
         self.correlation += np.float32(self.scale) * u * w
 
     def image(self) -> NDArray[np.float64]:
-        """Return the image of what was added so far."""
-        fields = {"correlation": (self.correlation * self.weight).astype(np.float64)}
+        """Return the image of what was added so far; fields are not separated, whatever the condition."""
+        fields = {self.condition.product: (self.correlation * self.weight).astype(np.float64)}
         light = (0.0, 1)
         if self.light is not None:
             fields[ILLUMINATION] = self.light

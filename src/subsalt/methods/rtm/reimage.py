@@ -28,7 +28,7 @@ from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import intact, write_partial
 from subsalt.methods.rtm.region import parse_region
-from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times, image_of, in_words
+from subsalt.methods.rtm.reuse import PLURAL, SECOND, WAVEFIELDS, Reuse, Times, image_of, in_words
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot
@@ -80,7 +80,7 @@ class Wish:
     )
     gathers: str | None = option(
         None,
-        'space-lag gathers, as [imaging.gathers]: "max=400, step=20, every=8, along=x", any of them, or auto; none: '
+        'gathers, as [imaging.gathers]: "kind=lag, max=400, step=20, every=8", any of its keys, or auto; none: '
         "without",
     )
     shots: str | None = option(None, 'only these shots, such as "1-100:5, 201"')
@@ -414,10 +414,13 @@ def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:
         )
     if not any(reuse.source_of(shot) for shot in finished):
         need = " and ".join(reuse.unmade(finished[0]))
+        never = any(name in SECOND for name in reuse.missing(finished[0]))
         raise ConfigError(
             f"{run.folder} has not kept the {need} wavefield{'s' * (' and ' in need)} of its shots, which "
             f"{' and '.join(map(in_words, reuse.missing(finished[0])))} need",
-            CURE,
+            "migrate a job that asks for it with `subsalt migrate`: no run keeps this wavefield"
+            if never
+            else CURE,
             code="E861",
         )
 

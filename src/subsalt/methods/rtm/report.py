@@ -27,12 +27,15 @@ def parameters(facts: RunFacts) -> dict[str, Any] | None:
 
 
 def cards(facts: RunFacts) -> list[tuple[str, str]]:
-    """Return the flatness of angle gathers as a number with its meaning."""
+    """Return the flatness of gathers by angle or offset as a number with its meaning."""
     values = sorted(v for v in listed(section(facts.run, "flatness"), "semblance") if render.is_number(v))
     if not values:
         return []
     median = values[len(values) // 2]
-    about = f"flatness of angle gathers, median of {len(values)} places ({values[0]:.2f} to {values[-1]:.2f})"
+    kind = section(facts.run, "gathers").get("kind", "angle")
+    about = (
+        f"flatness of {kind} gathers, median of {len(values)} places ({values[0]:.2f} to {values[-1]:.2f})"
+    )
     return [(f"{median:.2f}", about)]
 
 
@@ -128,7 +131,7 @@ def _condition(facts: RunFacts) -> str:
     """Return the imaging condition, and by what it is divided."""
     job = section(facts.job, "imaging")
     kind = str(job.get("condition") or "")
-    if kind != "source-normalised":
+    if kind not in ("source-normalised", "up-down"):
         return kind
     by = {"survey": "illumination of all shots", "shot": "illumination of each shot"}.get(
         str(job.get("illumination"))

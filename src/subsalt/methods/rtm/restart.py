@@ -76,7 +76,7 @@ class ShotRestartPoints:
     sums : mapping of str to ndarray
         The accumulators.
     states : tuple of State
-        Source and receiver wavefield.
+        Source and receiver wavefield; and a second one of the receivers, which is kept as accumulators are.
     copy : callable
         Copies arrays.
     """
@@ -88,7 +88,7 @@ class ShotRestartPoints:
         scheme: Scheme,
         group: Comm | None,
         sums: Mapping[str, NDArray],
-        states: tuple[State, State],
+        states: tuple[State, ...],
         copy: Copy,
         parts: tuple[int, int] | None = None,
     ) -> None:
@@ -198,7 +198,8 @@ class ShotRestartPoints:
         return 1 + generation % 2 * each
 
     def _sums(self) -> list[NDArray]:
-        return [self.sums[name] for name in sorted(self.sums)]
+        beside = [a for state in self.states[2:] for a in state.arrays()]
+        return [self.sums[name] for name in sorted(self.sums)] + beside
 
     def _key(self, place: StatePlace) -> int:
         """Return the first key of the state of a memory slot: its time index tells all of it."""

@@ -22,9 +22,10 @@ from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
-from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
+from subsalt.methods.rtm.conditions import LAGS, LagSums, UpDown, condition_of
 from subsalt.methods.rtm.engine import ShotImage, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.offset_classes import WEIGHTED
 from subsalt.methods.rtm.partial_image import intact, names_of, open_partial, read_lags
 from subsalt.methods.rtm.running_sum import KEY, Summed, serves
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -161,8 +162,14 @@ Times = tuple[float | None, float | None]
 MADE_OF = {ILLUMINATION: ("source",), CORRELATION: ("source", "receiver")}
 
 
+#: the second wavefield of the receivers that a sum needs: it is never kept
+SECOND = {WEIGHTED: "offset-weighted receiver", UpDown.product: "Hilbert-transformed receiver"}
+
+
 def made_of(name: str) -> tuple[str, ...]:
     """Return the kept wavefields that a sum is made of: of gathers, and of anything else, both."""
+    if name in SECOND:
+        return "source", "receiver", SECOND[name]
     return MADE_OF.get(name, ("source", "receiver"))
 
 
@@ -202,6 +209,8 @@ class Reuse:
         self.wanted = condition_of(self.setup.imaging.condition).accumulators
         if self.setup.lags is not None:
             self.wanted = (*self.wanted, self.setup.lags.name)
+        if self.setup.offsets is not None:
+            self.wanted = (*self.wanted, WEIGHTED)
 
     @classmethod
     def of_run(

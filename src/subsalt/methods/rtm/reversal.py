@@ -193,6 +193,8 @@ class _Reversal:
         with self.prop.without_layer() as bare:
             source = behind.source(self.shooting.source)
             receivers = self.prop.new_state()
+            if self.shooting.companion is not None:
+                self.shooting.companion.state.clear()
             self.receive(receivers, at_end)
             for number in reversed(range(self.chunks.count)):
                 with self.clock("source"):
@@ -285,4 +287,8 @@ class _Reversal:
             if shooting.lags is not None:
                 at = {n: steps - n for n in sorted(fields, reverse=True)}
                 with_lags(shooting, state, {n: fields[n] for n in at}, at, none, advance)
+            if (companion := shooting.companion) is not None:
+                at = {n: steps - n for n in sorted(fields, reverse=True)}
+                companion.through(state, {n: fields[n] for n in at}, at, none, advance)
+                companion.advance(until)
             advance(until, none)

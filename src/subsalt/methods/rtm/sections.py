@@ -224,7 +224,7 @@ class SourceSection(Section):
 
 
 class GathersSection(Section):
-    """Space-lag gathers beside the image."""
+    """Gathers beside the image: by half offset between the wavefields, by angle, or by offset of the traces."""
 
     max: AutoLength = _gather("max", "auto")
     step: AutoLength = _gather("step", "auto")
@@ -239,7 +239,9 @@ class ImagingSection(Section):
     """How the image is made."""
 
     mode: Mode = _image("mode")
-    condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = _image("condition")
+    condition: Literal["source-normalised", "cross-correlation", "inverse-scattering", "up-down"] = _image(
+        "condition"
+    )
     aperture: NonNegativeLength | Literal["all"] = _image("aperture", "all")
     filter: Filter = _image("filter")
     top_mute: NonNegativeLength = _image("top_mute")
@@ -316,18 +318,23 @@ class RtmTables(BaseJob):
     @model_validator(mode="before")
     @classmethod
     def _where_it_can(cls, raw: Any) -> Any:
-        """Let a job with topography, or with gathers, run where it can: on a processor, with one rank per shot."""
+        """Let a job with topography, gathers or separated fields run where it can: on a processor; topography and half
+        offsets with one rank per shot.
+        """
         tables = raw if isinstance(raw, dict) else {}
         parallel = tables.get("parallel") or {}
-        needs = (("propagation", "topography"), ("imaging", "gathers"))
-        sections = ((tables.get(table), name) for table, name in needs)
-        wanted = any(
-            isinstance(section, dict) and section.get(name) is not None for section, name in sections
+        propagation, imaging = (
+            s if isinstance(s, dict) else {} for s in (tables.get("propagation"), tables.get("imaging"))
         )
-        if not wanted or not isinstance(parallel, dict):
+        gathers = imaging.get("gathers")
+        by_offset = isinstance(gathers, dict) and gathers.get("kind") == "offset"
+        alone = propagation.get("topography") is not None or (gathers is not None and not by_offset)
+        if not isinstance(parallel, dict) or not (
+            alone or by_offset or imaging.get("condition") == "up-down"
+        ):
             return raw
         given = {k: v for k, v in parallel.items() if v != "auto"}
-        return raw | {"parallel": {"device": "cpu", "ranks_per_shot": 1} | given}
+        return raw | {"parallel": {"device": "cpu"} | ({"ranks_per_shot": 1} if alone else {}) | given}
 
     @model_validator(mode="after")
     def _topography_goes_with_the_rest(self) -> RtmTables:
@@ -353,8 +360,26 @@ class RtmTables(BaseJob):
         return self
 
     @model_validator(mode="after")
+    def _second_receivers_go_with_the_rest(self) -> RtmTables:
+        gathers = self.imaging.gathers
+        if self.imaging.condition == "up-down":
+            what = '[imaging] condition = "up-down"'
+        elif gathers is not None and gathers.kind == "offset":
+            what = '[imaging.gathers] kind = "offset"'
+        else:
+            return self
+        if requires_gpu(self.parallel.device):
+            raise ConfigError(
+                f'{what} does not go with [parallel] device = "{self.parallel.device}": a GPU does not advance a '
+                "second wavefield of the receivers",
+                'set device = "cpu" (as it is when left out), or leave it out',
+                code="E758",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _gathers_go_with_the_rest(self) -> RtmTables:
-        if self.imaging.gathers is None:
+        if self.imaging.gathers is None or self.imaging.gathers.kind == "offset":
             return self
         if requires_gpu(self.parallel.device):
             raise ConfigError(

@@ -24,6 +24,7 @@ from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.conditions import Lags
+    from subsalt.methods.rtm.offset_classes import OffsetClasses
 
 
 class TraceSteps(Protocol):
@@ -80,7 +81,9 @@ class MigrationSetup:
     flow : TraceSteps, optional
         The steps that traces go through before they are injected.
     lags : Lags, optional
-        The gathers that are summed beside the image (`image_sum.with_gathers`).
+        The gathers by half offset that are summed beside the image (`image_sum.with_gathers`).
+    offsets : OffsetClasses, optional
+        The gathers by surface offset.
     """
 
     model: ModelLike
@@ -95,6 +98,7 @@ class MigrationSetup:
     image_grid: Grid
     flow: TraceSteps | None = None
     lags: Lags | None = None
+    offsets: OffsetClasses | None = None
 
     @classmethod
     def build(
@@ -135,6 +139,11 @@ class MigrationSetup:
         signature = source_samples(wavelet, axis, propagation.time_dispersion)
         grid = image_grid or model.grid
         return cls(gated, repaired, propagation, imaging, wavelet, record, axis, step, signature, grid)
+
+    @property
+    def gathers(self) -> Lags | None:
+        """The gathers beside the image, by half offset or by surface offset; None without any."""
+        return self.lags if self.offsets is None else self.offsets
 
     @property
     def carries(self) -> bool:

@@ -51,7 +51,7 @@ OPTIONS = """\
 # free_surface = false            # the sea surface reflects
 # [imaging]
 # mode = "reflectivity"           # reflectors image as peaks; "adjoint": diffractors do
-# condition = "source-normalised" # or "cross-correlation", "inverse-scattering"
+# condition = "source-normalised" # or "cross-correlation", "inverse-scattering", "up-down"
 # aperture = "all"                # metres of model beside each shot; less is faster
 # filter = "none"                 # "laplacian" removes low wavenumbers
 # top_mute = 0                    # metres muted at the top

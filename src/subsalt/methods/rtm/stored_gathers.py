@@ -31,9 +31,9 @@ class StoredGathers:
     columns : tuple of tuple of int
         Numbers of the columns of the image along x, and along y.
     traces : tuple of float
-        Half offsets in m, or half opening angles in degrees.
+        Half offsets or offsets in m, or half opening angles in degrees.
     axis : str
-        ``"angle"``, ``"half_offset_x"`` or ``"half_offset_y"``.
+        ``"angle"``, ``"half_offset_x"``, ``"half_offset_y"``, or ``"offset"`` of source and receiver.
     values : ndarray, (columns along x, columns along y, traces, nz), float32
         The gathers; of a file only what is looked at is read.
     along : str
@@ -63,6 +63,11 @@ class StoredGathers:
         return self.axis == "angle"
 
     @property
+    def shows_moveout(self) -> bool:
+        """Whether events lie flat over their traces where the velocity is right."""
+        return self.of_angles or self.axis == "offset"
+
+    @property
     def unit(self) -> str:
         """Unit of `traces`."""
         return "degree" if self.of_angles else "m"
@@ -77,7 +82,7 @@ class StoredGathers:
         return int(np.argmin(np.abs(self.x - x))), int(np.argmin(np.abs(self.y - y)))
 
     def flatness(self, image: NDArray[np.floating], row: int = 0) -> LineFlatness:
-        """Return the flatness of angle gathers along x.
+        """Return the flatness of gathers by angle or offset along x.
 
         Parameters
         ----------
@@ -167,6 +172,10 @@ def gathers_of_run(folder: Path, facts: Mapping[str, Any]) -> list[StoredGathers
         return []
     image = Grid(tuple(grid["shape"]), tuple(grid["spacing"]), tuple(grid["origin"]))
     columns = tuple(said["columns"][0]), tuple(said["columns"][1])
+    if "offsets_m" in said:
+        offsets = tuple(said["offsets_m"])
+        shape = (len(columns[0]), len(columns[1]), len(offsets), image.shape3[2])
+        return [StoredGathers(image, columns, offsets, "offset", _mapped(folder / "gathers.sgy", shape))]
     lags, angles = said["half_offsets_m"], said.get("angles_deg")
     out = []
     for name, offsets in lags.items():

@@ -20,6 +20,7 @@ from subsalt.checkpoint.storage.states import StatePlace, StateSlots
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source
+from subsalt.methods.rtm.companion import Companion
 from subsalt.methods.rtm.conditions import Condition, LagSums
 from subsalt.methods.rtm.restart import ShotRestartPoint, ShotRestartPoints
 from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool
@@ -46,6 +47,8 @@ class Shooting:
         The ranks that share the shot.
     lags : LagSums, optional
         Gathers that are summed beside the image.
+    companion : Companion, optional
+        A second wavefield of the receivers.
     """
 
     prop: Propagator
@@ -55,6 +58,7 @@ class Shooting:
     scale: float
     group: Comm | None = None
     lags: LagSums | None = None
+    companion: Companion | None = None
 
     def anywhere(self, here: bool) -> bool:
         """Return whether something is so on any rank of the group; collective."""
@@ -227,6 +231,8 @@ class Sweeps:
         """Stand where a restart point says; the arrays are as they were then."""
         self.receiving, self._before = point.receiving, point.counts
         (self.receivers if point.receiving else self.source).it = point.it
+        if point.receiving and self.shooting.companion is not None:
+            self.shooting.companion.state.it = point.it
         if self.slots is not None:
             self.slots.adopt(point.places)
 
@@ -364,6 +370,8 @@ class Sweeps:
         if not self.receiving:
             self.receiving = True
             self.receivers.clear()
+            if shooting.companion is not None:
+                shooting.companion.state.clear()
             self.samples.expect(task.last)
         with self.clock("snapshots"):
             fields = self._source_samples(numbers)
@@ -393,7 +401,11 @@ class Sweeps:
 
         if shooting.lags is not None:
             with_lags(shooting, self.receivers, fields, at, snapshots, advance)
+        if (companion := shooting.companion) is not None:
+            companion.through(self.receivers, fields, at, snapshots, advance)
         advance(end, snapshots)
+        if companion is not None:
+            companion.advance(end, check_last=task.first == 0)
         self.receiver_steps += end - before
         with self.clock("snapshots"):
             for i in rooms:
