@@ -41,9 +41,9 @@ def test_noise_above_a_salt_top_falls_by_20_db() -> None:
 def test_reflectors_keep_amplitude_and_phase(dip: float) -> None:
     """A flat reflector at 400 m; a dipping one, below 460 m.
 
-    A wave at the angle a from the vertical has the wavenumber k = 2 pi cos(a) / lambda in depth, lambda = 133 m at 15 Hz.
-    The ends of the window leave 2 / (pi k^2 z^2) of it: 1.9 % at 72 degrees and 400 m, of each of three transforms; 1 %
-    at 80 degrees and 640 m would take the other end away.
+    A wave at the angle a from the vertical has the wavenumber k = 2 pi cos(a) / lambda in depth, lambda = 133 m at
+    15 Hz. At the distance z from an end of the window 1 / (pi k^2 z^2) of it is wrong, at most twice that: 1 % at 72
+    degrees and 400 m.
     """
     wavelet, grid, slope = ricker(15.0, 0.001), Grid((181, 91), (H, H)), np.radians(dip)
     x, depth = np.arange(0.0, grid.last[0] + 1, H), 300.0 if dip else 400.0

@@ -20,9 +20,9 @@ that H_t of the traces makes, which is ``H_t w``, ::
 
     4 sum u_down w_up = sum u p - (H_z u) (H_z p),      p = w - H_z q
 
-Beyond the ends of the window fields are continued by their mirror image with the other sign. Of a wave with the
-wavenumber k in depth that leaves 1 / (pi k^2 z^2) at the distance z from an end; the mirror image itself would leave
-2 / (pi k z), and nothing at all 1 / (pi k z).
+Beyond the ends of the window fields are continued by their mirror image with the other sign, which fades far away. Of a
+wave with the wavenumber k in depth that leaves 1 / (pi k^2 z^2) at the distance z from an end; the mirror image itself
+would leave 2 / (pi k z), and nothing at all 1 / (pi k z).
 
 References
 ----------
@@ -36,7 +36,7 @@ condition, SEG Expanded Abstracts, 4175-4179.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ from subsalt.kernels.work import Correlation, Snapshots, Source
 from subsalt.methods.rtm.conditions import condition_of, refuse_own_memory
 from subsalt.methods.rtm.offset_classes import WEIGHTED, offsets_of
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.numerics.fixedmath import ramp
 from subsalt.numerics.side_by_side import cuts, each
 from subsalt.propagation.propagator import Propagator
 
@@ -66,7 +67,7 @@ class Companion:
     prop : Propagator
         Propagator of both wavefields.
     source : Source
-        What is injected at the receivers, in reversed time.
+        Samples injected at the receivers, in reversed time.
     sums : ndarray, shape of the window
         Accumulator.
     scale : float
@@ -195,7 +196,7 @@ def companion_of(
     Parameters
     ----------
     source : Source or None
-        What it injects (`second_samples`).
+        Samples that it injects (`second_samples`).
     sums : dict of ndarray
         Accumulators of the shot; that of weighted traces is added.
     """
@@ -218,7 +219,7 @@ def second_samples(
     Parameters
     ----------
     samples : ndarray, (nr, nt)
-        What the first one injects, in reversed time.
+        Samples that the first one injects, in reversed time.
     """
     if setup.offsets is not None:
         offsets = offsets_of(shot, setup.model.grid.ndim)
@@ -243,11 +244,39 @@ def hilbert_in_time(samples: NDArray[np.float64]) -> NDArray[np.float64]:
 def hilbert_in_depth(field: NDArray) -> NDArray:
     """Return the Hilbert transform along the last axis, of a cosine the sine; both ends are mirrored with a minus."""
     n = field.shape[-1]
-    spectrum = np.fft.rfft(np.concatenate([field, -field[..., ::-1]], axis=-1), axis=-1)
+    below, above = _continuation(n)
+    size, end = n + len(below) + len(above), n + len(below)
+    wide: NDArray = np.empty((*field.shape[:-1], size), field.dtype)
+    wide[..., :n] = field
+    np.multiply(field[..., ::-1][..., : len(below)], below, out=wide[..., n:end], casting="same_kind")
+    np.multiply(field[..., : len(above)][..., ::-1], above, out=wide[..., end:], casting="same_kind")
+    spectrum = np.fft.rfft(wide, axis=-1)
     spectrum *= -1j
     spectrum[..., [0, -1]] = 0
-    out: NDArray = np.fft.irfft(spectrum, 2 * n, axis=-1)[..., :n]
+    out: NDArray = np.fft.irfft(spectrum, size, axis=-1)[..., :n]
     return out
+
+
+@cache
+def _continuation(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of the mirror images of `n` samples: below them, and above them from far to near.
+
+    They fade over their outer halves, so that the period of a transform may be an even number of small factors.
+    """
+    size = 2 * n
+    while not _is_smooth(size):
+        size += 2
+    below, above = (
+        -ramp(2.0 * (1.0 - (np.arange(m) + 0.5) / m)) for m in ((size - n) // 2, size - n - (size - n) // 2)
+    )
+    return below, np.ascontiguousarray(above[::-1])
+
+
+def _is_smooth(size: int) -> bool:
+    for factor in (2, 3, 5):
+        while size % factor == 0:
+            size //= factor
+    return size == 1
 
 
 def add_separated(sums: NDArray, u: NDArray, w: NDArray, q: NDArray, scale: float) -> None:

@@ -50,7 +50,7 @@ from subsalt.plan.rates import Rates, step_seconds
 
 #: seconds of a point of a sample that is separated into down-going and up-going waves, on one thread (measured,
 #: columns of 256 to 1024 points)
-SEPARATING = 60e-9
+SEPARATING = 50e-9
 
 #: seconds of a product of two rows of gathers over those of a product of the image, by dimension: in 2-D rows come from
 #: a cache; in 3-D they lie planes apart, and most come from memory (1.9 to 2.2 with 41 half offsets on a Zen 3)

@@ -101,7 +101,7 @@ class ReadyShot:
     source, receivers : Source
         Injected samples; those of the receivers are reversed in time.
     beside : Source, optional
-        What a second wavefield of the receivers injects.
+        Samples of a second wavefield of the receivers.
     """
 
     prop: Propagator

@@ -139,7 +139,6 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
     if scheme.strategy == "boundary":
         return _by_reversal(shooting, task)
     prop = shooting.prop
-    beside = [] if shooting.companion is None else [shooting.companion.state]
     with clock("setup"):
         arrays = _arrays(task.pool, prop, scheme, task.halved)
         source = prop.new_state()
@@ -156,17 +155,10 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
     try:
         if scheme.restart_every:
             assert scratch is not None
-            sums = shooting.condition.sums
+            sums, held = shooting.condition.sums, (*states, *shooting.beside)
             with clock("restart points"):
                 points = ShotRestartPoints(
-                    scratch,
-                    shot,
-                    scheme,
-                    shooting.group,
-                    sums,
-                    (*states, *beside),
-                    prop.kernels.copy,
-                    prop.domain.counts,
+                    scratch, shot, scheme, shooting.group, sums, held, prop.kernels.copy, prop.domain.counts
                 )
                 point = points.find(slots)
         sweeps = _sweeps(

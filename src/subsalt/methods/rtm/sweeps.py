@@ -60,6 +60,11 @@ class Shooting:
     lags: LagSums | None = None
     companion: Companion | None = None
 
+    @property
+    def beside(self) -> tuple[State, ...]:
+        """The states of wavefields beside those of source and receivers."""
+        return () if self.companion is None else (self.companion.state,)
+
     def anywhere(self, here: bool) -> bool:
         """Return whether something is so on any rank of the group; collective."""
         return here if self.group is None else bool(self.group.max(int(here)))
