@@ -53,6 +53,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
+#: why there is none, once a test has asked
+NO_GPU: list[str] = []
 
 
 def pytest_addoption(parser):
@@ -142,12 +144,15 @@ def gpu_device(request, monkeypatch):
         return
     from subsalt.kernels import cuda_library
 
+    if NO_GPU:  # what was found out once
+        pytest.skip(NO_GPU[0])
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", REAL_PLUGIN)
     cuda_library.forget()
     availability = cuda_library.availability()
     if not availability.devices or availability.emulated:
         cuda_library.forget()
-        pytest.skip(f"no GPU: {availability.why or 'the plug-in is the emulated one'}")
+        NO_GPU.append(f"no GPU: {availability.why or 'the plug-in is the emulated one'}")
+        pytest.skip(NO_GPU[0])
     yield cuda_library
     cuda_library.forget()
 
