@@ -130,11 +130,11 @@ class ScanResult:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
-        kept = [f.name for f in fields(self) if f.name not in ("stations", "fix", "bins_confirm")]
+        names = [f.name for f in fields(self) if f.name not in ("stations", "fix", "bins_confirm")]
         # `asdict` would copy every line of every text header once more
         files = [vars(f) | {"statistics": f.statistics and f.statistics.to_dict()} for f in self.files]
         more = {"files": files, "findings": [asdict(f) for f in self.findings]}
-        return _plain({name: getattr(self, name) for name in kept} | more)  # type: ignore[return-value]
+        return _plain({name: getattr(self, name) for name in names} | more)  # type: ignore[return-value]
 
     def describe(self) -> str:
         """Return the text `subsalt scan` prints."""
