@@ -118,6 +118,16 @@ def test_a_finished_run_takes_more_iterations(whole, survey, tmp_path, subsalt_c
     assert (code, "E769" in said) == (78, True)
 
 
+@pytest.mark.parametrize(
+    "checkpoint",
+    ['strategy = "revolve"', 'strategy = "store"\nplace = "disk"', 'strategy = "store"\nplace = "memory"'],
+)
+def test_whatever_recovers_the_source_wavefield_gives_the_same_bytes(whole, survey, tmp_path, checkpoint):
+    job = job_in(tmp_path, survey, f"[checkpoint]\n{checkpoint}\n")
+    ss.migrate_job(read_job(job))
+    assert digest(tmp_path / "job.run") == digest(whole)
+
+
 #: operations on files at which a process is killed: inside the first round, before and behind a state, between rounds
 POINTS = [
     ("rename", "round_000/shot_000002.planes"),

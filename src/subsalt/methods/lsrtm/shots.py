@@ -7,8 +7,10 @@ result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +18,15 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
 from subsalt.methods.lsrtm.flow import ModelledFlow
-from subsalt.methods.rtm.born import back, scattered
+from subsalt.methods.rtm.born import Progress, back, scattered
 from subsalt.methods.rtm.engine import ShotImage, propagator_of
+from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.partial_image import SUFFIXES
 from subsalt.methods.rtm.run_schemes import RunSchemes
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
+from subsalt.propagation.propagator import Propagator
 from subsalt.run import quarantine
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.scheduler import Outcome, RankGroups
@@ -132,37 +136,80 @@ class ShotProducts:
         """Return the sums of the adjoint, and the numbers of the data."""
         with self.clock("setup"):
             prop = propagator_of(self.setup, shot)
-        work, first = self.work, self.work.direction is None
-        dm = work.start if first else work.direction
-        modelled = None
-        # two wavefields forward, and as much again back
-        half = 0.0 if dm is None else 0.5
-        if dm is not None:
+        if self.work.direction is None:
+            return self._first(shot, prop, report)
+        numbers: dict[str, float] = {}
+
+        def between(modelled: NDArray[np.float64]) -> NDArray[np.float64]:
+            shaped = self.flow.apply(shot, modelled)
+            numbers[ENERGY] = fixedmath.dot(shaped, shaped)
+            return self.flow.adjoint(shot, shaped)
+
+        # an image alone: the illumination is that of the first round
+        setup = replace(self.setup, imaging=replace(self.setup.imaging, condition="cross-correlation"))
+        way = self.schemes.of(shot)
+        scheme = way["scheme"]
+        if scheme.strategy == "store" and scheme.snapshots_on == "memory":
+            with self.clock("source"):
+                part = normal_product(
+                    setup,
+                    shot,
+                    self.work.direction,
+                    between,
+                    prop=prop,
+                    pool=self.pool,
+                    progress=lambda part: report(shot, part),
+                )
+            return part, numbers
+        with self.clock("source"):
+            data = between(
+                scattered(
+                    setup,
+                    shot,
+                    self.work.direction,
+                    prop=prop,
+                    progress=lambda part: report(shot, 0.5 * part),
+                )
+            )
+        return self._back(setup, shot, data, prop, lambda part: report(shot, 0.5 + 0.5 * part), way), numbers
+
+    def _first(self, shot: Shot, prop: Propagator, report: Report) -> tuple[ShotImage, dict[str, float]]:
+        """Return the sums of the adjoint of the residual of the start, and the squares of it and of the data."""
+        with self.clock("trace input"):
+            data = self.survey.traces(shot).astype(np.float64)
+        residual, done = data, 0.0
+        if self.work.start is not None:
+            done = 0.5
             with self.clock("source"):
                 modelled = scattered(
-                    self.setup, shot, dm, prop=prop, progress=lambda part: report(shot, half * part)
+                    self.setup,
+                    shot,
+                    self.work.start,
+                    prop=prop,
+                    progress=lambda part: report(shot, done * part),
                 )
-                modelled = self.flow.apply(shot, modelled)
-        if first:
-            with self.clock("trace input"):
-                data = self.survey.traces(shot).astype(np.float64)
-            residual = data if modelled is None else data - modelled
-            numbers = {MISFIT: fixedmath.dot(residual, residual), DATA: fixedmath.dot(data, data)}
-        else:
-            assert modelled is not None
-            residual = modelled
-            numbers = {ENERGY: fixedmath.dot(residual, residual)}
-        part = back(
-            self.setup,
-            shot,
-            self.flow.adjoint(shot, residual),
-            prop=prop,
-            pool=self.pool,
-            phases=self.clock,
-            progress=lambda part: report(shot, half + (1.0 - half) * part),
-            **self.schemes.of(shot),
+            residual = data - self.flow.apply(shot, modelled)
+        numbers = {MISFIT: fixedmath.dot(residual, residual), DATA: fixedmath.dot(data, data)}
+        back_to = self.flow.adjoint(shot, residual)
+        way = self.schemes.of(shot)
+        return (
+            self._back(
+                self.setup, shot, back_to, prop, lambda part: report(shot, done + (1.0 - done) * part), way
+            ),
+            numbers,
         )
-        return part, numbers
+
+    def _back(
+        self,
+        setup: MigrationSetup,
+        shot: Shot,
+        data: NDArray[np.float64],
+        prop: Propagator,
+        progress: Progress,
+        way: Mapping[str, Any],
+    ) -> ShotImage:
+        """Return the sums of the adjoint of data."""
+        return back(setup, shot, data, prop=prop, pool=self.pool, phases=self.clock, progress=progress, **way)
 
     def give_back(self) -> None:
         """Give the memory of snapshots back."""

@@ -19,7 +19,7 @@ between 1 and 1 + 2 epsilon that depends on the angle. The pair is exact in all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -68,26 +68,53 @@ def scattered(
     """
     prop = prop or propagator_of(setup, shot)
     k, last = setup.image_step, setup.axis.nt - 1
+    source = prop.source(shot.src[None], setup.signature[None])
+    background = prop.new_state()
+    room: NDArray = np.zeros(prop.interior.shape, prop.dtype)
+
+    def samples() -> Iterator[tuple[int, NDArray]]:
+        for n in range(k, last, k):
+            wanted = Snapshots(prop.interior, {n: room})
+            prop.advance(background, n - background.it, sources=[source], snapshots=wanted, check_last=False)
+            yield n, room
+            if progress is not None:
+                progress(n / last)
+
+    return recorded_scattering(setup, shot, dm, prop, prop.new_state(), samples())
+
+
+def recorded_scattering(
+    setup: MigrationSetup,
+    shot: Shot,
+    dm: NDArray,
+    prop: Propagator,
+    waves: State,
+    samples: Iterable[tuple[int, NDArray]],
+) -> NDArray[np.float64]:
+    """Return the Born data of a shot, (nr, nt), of the samples of its source wavefield.
+
+    Parameters
+    ----------
+    setup, shot, dm, prop
+        As of `scattered`.
+    waves : State
+        At rest; the scattered wavefield, advanced here.
+    samples : iterable of (int, ndarray)
+        Time index and u_tt in the window of every imaged sample but one at the last step, in order.
+    """
     window = np.asarray(dm).reshape(setup.model.grid.shape3)[setup.window(shot).slices]
     amounts = scatterers(setup, prop, window)
-    source = prop.source(shot.src[None], setup.signature[None])
     recorder = prop.recorder(shot.rcv, setup.axis.nt)
     assert isinstance(recorder, Recorder)
-    background, waves = prop.new_state(), prop.new_state()
-    room: NDArray = np.zeros(prop.interior.shape, prop.dtype)
-    product: NDArray = np.zeros_like(room)
-    for n in range(k, last, k):
-        wanted = Snapshots(prop.interior, {n: room})
-        prop.advance(background, n - background.it, sources=[source], snapshots=wanted, check_last=False)
+    product: NDArray = np.zeros(prop.interior.shape, prop.dtype)
+    for n, field in samples:
         prop.advance(waves, n + 1 - waves.it, recorders=[recorder], check_last=False)
-        _scatter(prop, waves, amounts, room, product)
+        _scatter(prop, waves, amounts, field, product)
         # the step had recorded its sample before
         recorder.data[:, n + 1] = prop.kernels.record(prop.problem, waves.curr, recorder.points)
-        if progress is not None:
-            progress(n / last)
-    prop.advance(waves, last - waves.it, recorders=[recorder])
-    _, samples = prop.recorded(recorder)
-    return np.asarray(record_map(setup).apply(samples.astype(np.float64)))
+    prop.advance(waves, setup.axis.nt - 1 - waves.it, recorders=[recorder])
+    _, recorded = prop.recorded(recorder)
+    return np.asarray(record_map(setup).apply(recorded.astype(np.float64)))
 
 
 def scatterers(setup: MigrationSetup, prop: Propagator, window: NDArray) -> list[NDArray]:
