@@ -109,8 +109,7 @@ def main() -> None:
     model = subsalt.EarthModel(vp.grid, vp.values)
     survey = subsalt.read_survey(sorted((folder / "shots").glob("*.sgy")))
     wavelet = subsalt.ricker(line.f0, 0.001)
-    z = np.broadcast_to(vp.grid.axis(1), vp.grid.shape)
-    mask = np.clip((z - line.mute) / 50.0, 0.0, 1.0)
+    mask = line.mask()
 
     operator = subsalt.born_operator(model, survey, wavelet)
     data = np.stack([survey.traces(shot) for shot in survey.shots]).astype(np.float64)

@@ -128,3 +128,15 @@ def test_reflectors_below_the_lens_have_one_contrast_and_the_jobs_of_the_line_ru
     code, _, err = subsalt_command("migrate", migrate, "-q")
     assert code == 0, err
     assert np.abs(volume.read(tmp_path / "migrate.run" / "image.sgy").values).max() > 0
+    least = (tmp_path / "lsrtm.toml").read_text().replace("iterations = 10", "iterations = 4")
+    (tmp_path / "lsrtm.toml").write_text(least)
+    code, _, err = subsalt_command("migrate", tmp_path / "lsrtm.toml", "-q")
+    assert code == 0, err
+    # that image is a perturbation as it is, and predicts most of the traces
+    code, _, err = subsalt_command("model", model, "--born", tmp_path / "lsrtm.run" / "image.rsf", "-q")
+    assert code == 0, err
+    recorded, predicted = (
+        read_survey(sorted((tmp_path / of).glob("*.sgy"))) for of in ("shots", "model.born")
+    )
+    d, p = (np.stack([s.traces(shot) for shot in s.shots]).astype(float) for s in (recorded, predicted))
+    assert np.sum((d - p) ** 2) < 0.2 * np.sum(d**2)

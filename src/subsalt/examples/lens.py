@@ -69,6 +69,28 @@ filter = "laplacian"
 top_mute = {mute:g}
 """
 
+LEAST_SQUARES_JOB = """\
+method = "lsrtm"
+title = "five reflectors below a lens, by least squares"
+
+[data]
+files = ["shots/*.sgy"]
+first_breaks = "ignore"   # Born data have no direct waves
+
+[model]
+vp = "vp.rsf"
+
+[source]
+f0 = {f0:g}
+
+[propagation]
+grid = "model"
+
+[inversion]
+iterations = 10
+mask = "mask.rsf"         # nothing reflects above
+"""
+
 
 @dataclass(frozen=True)
 class LensLine:
@@ -127,10 +149,16 @@ class LensLine:
         out[:, self.rows] = CONTRAST / SPEED**2
         return out
 
+    def mask(self) -> NDArray[np.float32]:
+        """Return 0 above the mute and 1 from 50 m below it on."""
+        z = np.broadcast_to(self.grid.axis(1), self.grid.shape)
+        return np.clip((z - self.mute) / 50.0, 0.0, 1.0).astype(np.float32)
+
     def write(self, folder: Path) -> None:
         """Write models, jobs and truth into a folder that is there, and the Born data of the reflectors."""
         volume.write(folder / "vp.rsf", self.grid, self.vp(), name="vp")
         volume.write(folder / "dm.rsf", self.grid, self.dm(), name="dm")
+        volume.write(folder / "mask.rsf", self.grid, self.mask(), name="mask")
         deep = self.spacing
         text = MODEL_JOB.format(
             f0=self.f0,
@@ -143,6 +171,7 @@ class LensLine:
         )
         publish_text(folder / "model.toml", text)
         publish_text(folder / "migrate.toml", MIGRATE_JOB.format(f0=self.f0, mute=self.mute))
+        publish_text(folder / "lsrtm.toml", LEAST_SQUARES_JOB.format(f0=self.f0))
         truth = {"depths": self.tops, "contrast": CONTRAST, "dm": CONTRAST / SPEED**2}
         publish_text(folder / "truth.json", json.dumps(truth) + "\n")
         born_job(Job.from_toml(folder / "model.toml"), BornImage(folder / "dm.rsf"), folder / "shots")
@@ -164,12 +193,15 @@ EXAMPLE = Example(
         "dm.rsf": "the perturbation of 1 / v^2 that reflects, s^2/m^2",
         "model.toml": "the job that modelled the shots, with --born dm.rsf",
         "migrate.toml": "a job that migrates them",
+        "lsrtm.toml": "a job that migrates them by least squares",
+        "mask.rsf": "0 above 300 m, where that image stays zero, 1 from 350 m on",
         "truth.json": "depths and contrast of the reflectors",
     },
     truth="reflectors at 400, 512.5, 625, 737.5 and 850 m, each 1 / v^2 greater by 5 %",
     commands=(
         "subsalt migrate migrate.toml",
         "subsalt view migrate.run",
-        "subsalt model model.toml --born dm.rsf --born-scale 2 -o twice",
+        "subsalt migrate lsrtm.toml",
+        "subsalt model model.toml --born lsrtm.run/image.rsf",
     ),
 )
