@@ -3,9 +3,9 @@
     python benchmarks/layer_box.py [FOLDER]
 
 The layers of `subsalt example layer` below a line of shots along x, with receivers in a patch around it: offsets to
-2 km along x and 360 m across, 10 % white noise. Waves of 11 Hz on points 20 m apart. Makes the box in FOLDER
-(build/box), scans the velocity of the layer, and migrates with the updated and with the true velocity. The last line is
-a JSON with the planted and the found error. What is in the folder already is kept.
+2 km along x and 700 m across, where traces fade towards both sides; 10 % white noise. Waves of 11 Hz on points 20 m
+apart. Makes the box in FOLDER (build/box), scans the velocity of the layer, and migrates with the updated and with the
+true velocity. The last line is a JSON with the planted and the found error. What is in the folder already is kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 
 H, F0, NT, DT = 20.0, 11.0, 801, 0.002
-GRID = Grid((131, 37, 69), (H, H, H))
+GRID = Grid((161, 71, 69), (H, H, H))
 #: shots along x, and receivers along x and y about the middle, m
-SHOTS = np.arange(400.0, 2201.0, 225.0)
-#: columns from one gather to the next: five lines of places, the middle one below the shots
-EVERY = 9
-OFFSET, ACROSS, GROUP = 2000.0, 360.0, 40.0
+SHOTS = np.arange(550.0, 2651.0, 150.0)
+OFFSET, ACROSS, GROUP = 2000.0, 700.0, 40.0
+#: distance across from which on traces fade towards both sides of the patch, m: its ends would bend events
+FADE = 200.0
+#: columns from one gather to the next: eight lines of places, one of them below the shots
+EVERY = 5
 
 JOB = """\
 title = "a layer that is 4 % too fast, in 3-D"
@@ -86,7 +88,10 @@ def survey() -> Survey:
         forward(EarthModel(GRID, vp=v), empty, ricker(F0, DT), grid="model", layer=8).survey.shots
         for v in (velocity(), velocity(count=1))
     )
-    clean = [np.asarray(a.data, np.float64) - b.data for a, b in zip(layers, alone, strict=True)]
+    clean = [
+        (np.asarray(a.data, np.float64) - b.data) * _fading(np.abs(a.rcv[:, 1] - middle))[:, None]
+        for a, b in zip(layers, alone, strict=True)
+    ]
     rms = np.sqrt(np.mean([np.mean(c**2) for c in clean]))
     rng = np.random.default_rng(42)
     noisy = [
@@ -94,6 +99,12 @@ def survey() -> Survey:
         for s, c in zip(shots, clean, strict=True)
     ]
     return replace(empty, shots=noisy)
+
+
+def _fading(across: np.ndarray) -> np.ndarray:
+    """Return the weight of traces by their distance from the line of the shots: a quarter of a cosine, squared."""
+    part = np.clip((across - FADE) / (ACROSS - FADE), 0.0, 1.0)
+    return np.cos(0.5 * np.pi * part) ** 2
 
 
 def make(folder: Path) -> None:
@@ -136,7 +147,7 @@ def main() -> None:
     if not (folder / "box.toml").is_file():
         make(folder)
     job, mask = folder / "box.toml", folder / "layer.rsf"
-    words = ("vscan", job, "0.94:1:0.02", "--mask", mask, "--update", "--at", "1260,360", "--json")
+    words = ("vscan", job, "0.94:1:0.02", "--mask", mask, "--update", "--at", "1600,700", "--json")
     said = json.loads(call(*words).splitlines()[-1])
     for name, vp in (("updated", "box_layer.vscan/vp_updated.rsf"), ("true", "vp_true.rsf")):
         (folder / f"{name}.toml").write_text(JOB.format(vp=vp, every=EVERY))
