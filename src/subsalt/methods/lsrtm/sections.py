@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -39,6 +39,10 @@ class InversionSection(Section):
 
 class LinearImagingSection(Section):
     """The part of the model that a shot images."""
+
+    #: what rules of a migration ask for, and this method has not: no gathers, and no condition but its own
+    gathers: ClassVar[None] = None
+    condition: ClassVar[str] = "source-normalised"
 
     aperture: NonNegativeLength | Literal["all"] = _image("aperture", "all")
 
