@@ -1,7 +1,7 @@
 """What do 400 small files cost beside one file of the same traces?
 
-A streamer of 48 channels, 500 samples of 4 ms: 400 shots every 25 m, in one SEG-Y file of 42 MB and in 400 files of
-108 kB. Water of 1500 m/s, one flat reflector, a little noise: nothing that a check would have to explain.
+A streamer of 48 channels, 500 samples of 4 ms: 400 shots every 25 m, in one SEG-Y file of 43 MB and in 400 files of
+111 kB. Water of 1500 m/s, one flat reflector, a little noise: nothing that a check would have to explain.
 
     python benchmarks/many_files.py [FOLDER] [--files 400] [--shots-per-file 1] [--rounds 3] [--keep]
 
