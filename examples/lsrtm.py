@@ -3,9 +3,9 @@
     python examples/lsrtm.py [--small] [--iterations N] [--picture FILE] [FOLDER]
 
 Makes the line of `subsalt example lens` in FOLDER (build/lens), migrates it by the adjoint, deconvolves that image by
-point-spread functions, and migrates by least squares. With --small waves of 6 Hz on a coarse grid do: seconds. The last
-line is a JSON with misfits, correlations with the reflectors in the band of the wavelet, and spreads of amplitude. What
-is in the folder already is kept.
+point-spread functions, and migrates by least squares. With --small waves of 6 Hz on a coarse grid do: under half a
+minute. The last line is a JSON with misfits, correlations with the reflectors in the band of the wavelet, and spreads
+of amplitude. What is in the folder already is kept.
 """
 
 from __future__ import annotations
