@@ -14,6 +14,7 @@ from survey_case import job_of, make_survey
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.rsf import open_rsf
+from subsalt.job.checking import check_job
 from subsalt.methods.rtm.filters import angle_gathers
 from subsalt.methods.rtm.reimage import Wish, gathers_of, reimage_run
 from subsalt.run.ledger import Ledger
@@ -180,7 +181,11 @@ def test_what_gathers_do_not_go_with_is_refused_by_name(survey, tmp_path):
         job_of(survey, more=GATHERS, parallel={"device": "cuda"})
     assert [f.code for f in caught.value.findings] == ["E757"]
     wide = job_of(survey, more=GATHERS, imaging={"gathers": {"max": 400.0}})
-    with pytest.raises(ConfigError, match="window of shot") as caught:
+    with pytest.raises(FindingsError, match="window of shot") as caught:
         migrate_job(wide, tmp_path / "run")
-    assert caught.value.code == "E756"
+    assert [f.code for f in caught.value.findings if f.level == "error"] == ["E756"]
+    # `check` says so too, and its memory is that of the run with its gathers
+    assert [f.code for f in check_job(wide).findings if f.level == "error"] == ["E756"]
+    memory = [check_job(job_of(survey, more=m)).facts["memory_bytes"] for m in (PLAIN, GATHERS)]
+    assert memory[1] > memory[0]
     assert not (tmp_path / "run" / "images").exists() or not list((tmp_path / "run" / "images").iterdir())

@@ -27,6 +27,7 @@ from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.earth_model import load_parameters, share_headers
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.grouping import Grouping, group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.scratch import checkpointing_of
@@ -175,6 +176,7 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
         setup = MigrationSetup.build(
             model, wavelet, context.record or survey.time, context.propagation, context.imaging, image_grid
         )
+        setup = with_gathers(setup, survey.shots)
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
         world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
