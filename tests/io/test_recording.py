@@ -132,6 +132,15 @@ def test_shots_that_a_program_made_alike_are_right(tmp_path):
     assert problems(write(tmp_path, headers, traces)) == []
 
 
+def test_shots_over_a_symmetric_earth_are_right(tmp_path):
+    """Shots at equal distances from the middle have the same traces, the other way round."""
+    headers, traces = records()
+    for k in range(SHOTS // 2):
+        here, there = (slice(i * CHANNELS, (i + 1) * CHANNELS) for i in (k, SHOTS - 1 - k))
+        traces[there] = traces[here][::-1]
+    assert "W294" not in problems(write(tmp_path, headers, traces))
+
+
 def timed(paths, seconds, system=None):
     """Write time words into files of one shot each: seconds of a day, and the system of time (byte 167)."""
     for path, second, number in zip(paths, seconds, system or [0] * len(paths), strict=True):
