@@ -15,11 +15,13 @@ import pytest
 from launch import needs_mpi, run
 
 import subsalt as ss
-from subsalt.errors import ConfigError, FindingsError
+from subsalt.errors import ConfigError, FindingsError, MemoryPlanError
 from subsalt.io.faults import set_fault
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes.volume import read, write
 from subsalt.job.base import read_job
+from subsalt.job.checking import check_job
+from subsalt.methods.lsrtm import step_memory
 from subsalt.methods.lsrtm.states import RoundFiles
 
 GRID = ss.Grid((31, 25), (10.0, 10.0))
@@ -198,6 +200,16 @@ def test_it_is_planned_and_checked(whole, subsalt_command):
     assert code == 0
     assert "3 iterations at most behind the migration" in out
     assert subsalt_command("check", whole.parent / "job.toml", "--no-map")[0] == 0
+
+
+def test_a_step_that_memory_does_not_hold_is_refused_by_check_and_run(survey, tmp_path, monkeypatch):
+    monkeypatch.setattr(step_memory, "available_memory", lambda: 10_000)
+    path = job_in(tmp_path, survey)
+    checked = check_job(read_job(path))
+    assert [(f.code, f.level) for f in checked.findings if f.level == "error"] == [("E610", "error")]
+    assert checked.exit_code() == MemoryPlanError.exit_code
+    with pytest.raises(FindingsError, match="a step of the iteration needs"):
+        ss.migrate_job(read_job(path))
 
 
 @pytest.mark.parametrize(

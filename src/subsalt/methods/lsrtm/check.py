@@ -1,13 +1,16 @@
-"""The check of a job of least-squares migration: the rules of a migration, and what an exact adjoint asks for."""
+"""The check of a job of least-squares migration: the rules of a migration, what an exact adjoint asks for, and
+the memory of a step.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from subsalt.errors import ConfigError, Finding, SubsaltError
+from subsalt.errors import Finding, SubsaltError
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import refuse_other_grid
+from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.check import check_rtm
 from subsalt.parallel.comm import world
 
@@ -17,18 +20,24 @@ if TYPE_CHECKING:
 
 
 def check_least_squares(job: LeastSquaresJob) -> CheckResult:
-    """Apply the rules of reverse time migration, and look at the steps of `[[signal]]`, mask and start; collective."""
+    """Apply the rules of reverse time migration, and look at steps, mask, start and memory of a step; collective."""
     result = check_rtm(job)
     comm = world()
     findings: list[Finding] = []
+    codes: list[int] = []
     with comm.together():
         if comm.is_root and not result.has_errors:
-            for look in (lambda: ModelledFlow.of(job.load_survey()), lambda: refuse_other_grid(job)):
+            looks = (
+                lambda: ModelledFlow.of(job.load_survey()),
+                lambda: refuse_other_grid(job),
+                lambda: refuse_large_step(job.open_propagation_model().grid),
+            )
+            for look in looks:
                 try:
                     look()
                 except SubsaltError as error:
                     findings.append(Finding(error.code, "error", error.message, error.fix))
-    said = comm.bcast([vars(f) for f in findings])
-    added = [Finding(**f) for f in said]
-    codes = [*result.codes, *[ConfigError.exit_code] * len(added)]
-    return replace(result, findings=[*result.findings, *added], codes=codes)
+                    codes.append(error.exit_code)
+    said = comm.bcast(([vars(f) for f in findings], codes))
+    added = [Finding(**f) for f in said[0]]
+    return replace(result, findings=[*result.findings, *added], codes=[*result.codes, *said[1]])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from subsalt.kernels.sizes import DOUBLE
+from subsalt.methods.lsrtm.step_memory import HELD
 from subsalt.methods.rtm.plan import ShotsBasis, plan_rtm
 from subsalt.plan.plan import counted, duration, size
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from subsalt.plan.plan import Plan
     from subsalt.plan.planning import PlanRequest
 
-#: arrays of the size of the model in a state, and those that the process with the state holds while it takes a step
-KEPT, HELD = 3, 16
+#: arrays of the size of the model in a state
+KEPT = 3
 #: time of an iteration over that of a migration, where the source wavefield is kept in memory and where it is not
 #: (measured in 2-D: 301 x 151 points, 3 shots, one thread, processor time)
 AT_ONCE, TWICE = 1.6, 2.3

@@ -29,6 +29,7 @@ from subsalt.methods.lsrtm.outcome import on_image_grid
 from subsalt.methods.lsrtm.precondition import cgls_of
 from subsalt.methods.lsrtm.shots import DATA, ENERGY, MISFIT, ShotProducts, Work
 from subsalt.methods.lsrtm.states import RoundFiles, read_array
+from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.grouping import ignored_at_once
 from subsalt.methods.rtm.image import ImagePlanes, share
 from subsalt.methods.rtm.job_setup import options_of
@@ -86,6 +87,8 @@ class LeastSquaresRun(ShotsRun):
         if everybody.size > 1:
             self._warn(ignored_at_once(job.parallel.shots_at_once, everybody.size))
         with everybody.together():
+            if everybody.is_root:
+                refuse_large_step(self.setup.model.grid)
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
             self.start, self.mask = (
                 on_wave_grid(job, self.setup, "start"),
