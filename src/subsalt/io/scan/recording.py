@@ -205,15 +205,16 @@ def sample_copies(t: MeasuredSet, src: NDArray[np.float64]) -> Iterator[Finding]
     copied = (t.ffid[original] != t.ffid[good]) & (np.abs(src[original] - src[good]).max(axis=1) > SAME_PLACE)
     place = np.searchsorted(shots, t.ffid[good])
     share = np.bincount(place, copied) / np.bincount(place)
+    alike = share > 0.9
     # an earth that is its own mirror image gives shots on either side of its middle the same traces, in reverse order
     together = place[1:] == place[:-1]
     falls, rises = (
         np.bincount(place[1:], together & (sign * np.diff(original) > 0), minlength=len(shots))
         for sign in (-1, 1)
     )
-    twice = np.flatnonzero((share > 0.9) & (falls <= rises))
+    twice = np.flatnonzero(alike & (falls <= rises))
     # over a layered earth, a program makes all shots alike
-    if not len(twice) or len(twice) > 0.5 * len(shots):
+    if not len(twice) or alike.sum() > 0.5 * len(shots):
         return
     rows = np.flatnonzero(place == twice[0])
     of, names = int(t.ffid[original[rows[0]]]), shots[twice].tolist()
