@@ -169,7 +169,7 @@ def test_a_file_without_method_is_told_the_line_that_is_missing():
 def test_unknown_methods_get_a_suggestion():
     findings = problems({**BASE, "method": "kirchoff"})
     assert "did you mean 'kirchhoff'?" in findings["method"].fix
-    assert problems({**BASE, "method": 3})["method"].fix == "use one of rtm, kirchhoff"
+    assert problems({**BASE, "method": 3})["method"].fix == "use one of rtm, kirchhoff, lsrtm"
 
 
 def test_lines_of_the_file_are_named(tmp_path):
@@ -201,17 +201,19 @@ def test_explanations_name_the_method_where_it_matters():
     assert explain_key("stretch_mute")["key"] == "kirchhoff.stretch_mute"
     assert "antialias_spacing" in explain_key("[kirchhoff]")["text"]
     both = explain_key("aperture")
-    assert both["methods"] == "rtm, kirchhoff"
+    assert both["methods"] == "rtm, kirchhoff, lsrtm"
     assert "imaging.aperture" in both["text"]
     assert "kirchhoff.aperture" in both["text"]
     assert "method" not in explain_key("data.preset")["text"]
 
 
-def test_the_schema_serves_both_methods():
+def test_the_schema_serves_all_methods():
     schema = json.loads(schema_text())
     assert {"model", "source", "kirchhoff", "velocity", "method"} <= set(schema["properties"])
-    rtm, kirchhoff = (rule["then"] for rule in schema["allOf"])
+    rtm, kirchhoff, lsrtm = (rule["then"] for rule in schema["allOf"])
     assert set(rtm["required"]) == {"model", "source"}
+    assert "inversion" not in rtm["properties"]
+    assert {"inversion", "imaging"} <= set(lsrtm["properties"])
     assert set(kirchhoff["required"]) == {"data", "method", "velocity"}
     assert "imaging" not in kirchhoff["properties"]
     described = schema["$defs"]["KirchhoffSection"]["properties"]

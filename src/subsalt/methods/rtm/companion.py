@@ -183,6 +183,11 @@ def accumulators_of(setup: MigrationSetup) -> tuple[str, ...]:
     return names if setup.offsets is None else (*names, WEIGHTED)
 
 
+def sums_per_point(setup: MigrationSetup) -> int:
+    """Return the numbers that the sums of a shot have for a point of its window, those of half offsets aside."""
+    return condition_of(setup.imaging.condition).per_point() + int(setup.offsets is not None)
+
+
 def companions(setup: MigrationSetup) -> int:
     """Return the wavefields of the receivers that an image needs beside the first one: none or one."""
     return int(setup.offsets is not None or condition_of(setup.imaging.condition).separates)

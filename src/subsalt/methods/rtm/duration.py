@@ -19,7 +19,7 @@ from subsalt.kernels import cpu
 from subsalt.kernels.cuda.segment import look_after
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.arrays import FLOAT
-from subsalt.methods.rtm.companion import accumulators_of, companions
+from subsalt.methods.rtm.companion import companions, sums_per_point
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.need import Needs, distinct
@@ -127,7 +127,7 @@ class RunTimes:
         }
         if condition_of(setup.imaging.condition).separates:
             seconds["receivers"] += self.sharing * samples * window * SEPARATING / threads
-        per_point = len(accumulators_of(setup))
+        per_point = sums_per_point(setup)
         seconds["partial image"] = self.around.publish + per_point * FLOAT * window / write
         if setup.lags is not None:
             # the same operations as those of the image

@@ -13,7 +13,7 @@ from subsalt.errors import Change, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
-from subsalt.methods.rtm.companion import PART, PER_POINT, accumulators_of, companions
+from subsalt.methods.rtm.companion import PART, PER_POINT, companions, sums_per_point
 from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
 from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
@@ -62,7 +62,7 @@ def shot_memory(
     less of the rest, needs beyond that: making the model arrays, mapping the traces, finishing the image.
     """
     # the sums of the shot, in what the rank has of the window
-    sums = len(accumulators_of(setup)) * FLOAT * arrays.domain.interior.size
+    sums = sums_per_point(setup) * FLOAT * arrays.domain.interior.size
     plan = propagation_memory(arrays, on_device=on_device)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
     traces, model = traces_of(setup, arrays), plan["model arrays"]

@@ -8,7 +8,7 @@ from typing import Any
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.checkpoint.schedule.tasks import Counts
-from subsalt.methods.rtm.companion import accumulators_of, companions
+from subsalt.methods.rtm.companion import companions, sums_per_point
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.memory import lags_of
 from subsalt.methods.rtm.need import Needs
@@ -58,7 +58,7 @@ def of_shot(needs: Needs, decision: Grouping, shot: Shot, group: int = 0) -> Tot
     for rank in range(group):
         arrays = needs.arrays(shot, (rank, group))
         # a second wavefield of the receivers is kept as accumulators are
-        sums = len(accumulators_of(setup)) * arrays.snapshot() + companions(setup) * arrays.propagator.state
+        sums = sums_per_point(setup) * arrays.snapshot() + companions(setup) * arrays.propagator.state
         if (lags := lags_of(setup, arrays)) is not None:
             sums += lags.bytes
         sizes = needs.sizes(shot, group, rank)
