@@ -46,6 +46,8 @@ def ratios(case: str, *sides: str) -> Figures:
     """Return the ratios to the peer of some sides of a case, on a processor; the range of the first too."""
 
     def found(end: str) -> list[float]:
+        if not (RECORDS / f"{case}{end}.json").exists():
+            return []
         row = record(case + end)["row"]
         chosen = [row["ratios"][side] for side in sides or (row["ours"],) if side in row["ratios"]]
         return [q["ratio"] for q in chosen] + ([chosen[0]["min"], chosen[0]["max"]] if chosen else [])
