@@ -18,6 +18,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.inversion.cgls import Cgls, Scalars
 from subsalt.inversion.least_squares import solve
+from subsalt.inversion.noise import AboveBand
 from subsalt.inversion.options import LeastSquaresOptions
 from subsalt.methods.lsrtm.operator import BornOperator, Progress
 from subsalt.methods.lsrtm.outcome import on_image_grid
@@ -151,6 +152,9 @@ def lsrtm(
         assert operator.illumination is not None
         return cgls_of(inversion, used.grid, operator.illumination, mask)
 
+    noise = None
+    if inversion.noise_estimate is not None:
+        noise = AboveBand(survey.time.nt, survey.time.dt, wavelet.fmax).energy
     first = np.zeros(used.grid.shape) if start is None else np.asarray(start, dtype=np.float64)
     solved = solve(
         operator,
@@ -159,6 +163,7 @@ def lsrtm(
         inversion.rules,
         weights=None if weights is None else np.asarray(weights),
         start=None if start is None else first,
+        noise=noise,
         on_state=lambda state: on_iteration(state.scalars, first + state.x) if on_iteration else None,
     )
     dm = first + solved.state.x

@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.earth.topography import Topography
+from subsalt.inversion.noise import NoiseEstimate
 from subsalt.inversion.options import Preconditioner
 from subsalt.inversion.penalty import Kind as PenaltyKind
 from subsalt.methods.rtm.reuse import Times
@@ -70,7 +71,8 @@ class LeastSquaresKeywords(PropagationKeywords, total=False):
     damping: float
     penalty: PenaltyKind
     misfit: float
-    noise: float
+    noise: float | NoiseEstimate
+    noise_factor: float
     aperture: float | None
 
 

@@ -8,6 +8,7 @@ import pytest
 from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.inversion.cgls import Cgls, CglsState, Scalars
 from subsalt.inversion.least_squares import solve, squared
+from subsalt.inversion.noise import AboveBand
 from subsalt.inversion.options import LeastSquaresOptions
 from subsalt.inversion.penalty import Penalty
 from subsalt.inversion.preconditioner import by_depth, by_illumination, masked
@@ -113,18 +114,92 @@ def test_rules_end_it_with_their_reason():
     assert StoppingRules(5).reason(now) == ""
     assert "3 iterations" in StoppingRules(3).reason(now)
     assert "0.04 of the start" in StoppingRules(5, misfit=0.05).reason(now)
-    assert "noise, 0.2 of the data" in StoppingRules(5, noise=0.2).reason(now)
+    assert "1.1 times the noise, 0.2" in StoppingRules(5, noise=0.2).reason(now)
+    # tau times the noise, not its energy: 0.04 is 0.2^2, and 1.1 * 0.18 = 0.198 is still below
+    assert StoppingRules(5, noise=0.18).reason(now) == ""
+    assert "1.12 times" in StoppingRules(5, noise=0.18, noise_factor=1.12).reason(now)
+    assert "as estimated" in StoppingRules(5).reason(replace(now, noise=0.19))
     assert "gradient is zero" in StoppingRules(5).reason(replace(now, gamma=0.0))
-    assert LeastSquaresOptions(iterations=7, noise=0.1).rules == StoppingRules(7, 0.0, 0.1)
-    # white noise of 20 % of the data, which 40 samples of 12 unknowns do not explain: it ends before it is fitted
+    options = LeastSquaresOptions(iterations=7, noise=0.1, noise_factor=1.2)
+    assert options.rules == StoppingRules(7, 0.0, 0.1, 1.2)
+    assert LeastSquaresOptions(noise="above-band").rules == StoppingRules(10)
+
+
+class Decaying:
+    """A matrix of 24 unknowns and 400 samples whose singular values fall by three orders."""
+
+    domain_shape, range_shape = (24, 1), (4, 10, 10)
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(7)
+        self.left = np.linalg.qr(rng.standard_normal((400, 24)))[0]
+        self.right = np.linalg.qr(rng.standard_normal((24, 24)))[0]
+        self.values = np.logspace(0, -3, 24)
+
+    def forward(self, x):
+        return (self.left @ (self.values * (self.right.T @ np.ravel(x)))).reshape(self.range_shape)
+
+    def adjoint(self, y):
+        return (self.right @ (self.values * (self.left.T @ np.ravel(y)))).reshape(self.domain_shape)
+
+
+def test_the_rule_stops_before_the_noise_is_fitted():
+    """White noise of 20 %: the residual never reaches it, 1.1 times it is reached early, and there the model is best.
+
+    24 unknowns explain 24 / 400 of the noise, so that a residual of the noise itself is the end of all iterations.
+    """
+    operator = Decaying()
     rng = np.random.default_rng(5)
-    clean = OPERATOR.forward(rng.standard_normal(SHAPE))
-    noise = rng.standard_normal(DATA)
+    x = (operator.right @ rng.standard_normal(24)).reshape(operator.domain_shape)
+    clean, noise = operator.forward(x), rng.standard_normal(operator.range_shape)
     noise *= 0.2 * np.linalg.norm(clean) / np.linalg.norm(noise)
-    cgls = Cgls(ONES, Penalty())
-    out = solve(OPERATOR, clean + noise, lambda: cgls, StoppingRules(12, noise=0.2))
-    assert "down to the noise" in out.reason
-    assert out.history[-1].iteration < 12
+    data = clean + noise
+    cgls = Cgls(np.ones(operator.domain_shape), Penalty())
+    level = np.linalg.norm(noise) / np.linalg.norm(data)
+
+    def run(factor):
+        miss: list[float] = []
+        rules = StoppingRules(24, noise=level, noise_factor=factor)
+        how = {"on_state": lambda state: miss.append(float(np.linalg.norm(state.x - x)))}
+        return solve(operator, data, lambda: cgls, rules, **how), miss
+
+    out, miss = run(1.1)
+    whole, course = run(1.0)
+    stopped = out.history[-1]
+    assert "1.1 times the noise" in out.reason
+    assert stopped.misfit > level**2 * stopped.data
+    assert 0 < stopped.iteration < whole.history[-1].iteration
+    # fitted on, noise comes into the model, up to 1 / 0.001 times its part of a direction
+    on = solve(operator, data, lambda: cgls, StoppingRules(24)).state.x
+    assert miss[-1] < np.linalg.norm(on - x)
+    assert course[: len(miss)] == miss
+
+
+def test_white_noise_is_estimated_from_what_lies_above_the_band():
+    """Of 64 traces the estimate is that of some 64 * 200 independent numbers: 1 % in the mean, and 5 % is five times.
+
+    The signal ends below the band that is looked at: a Ricker wavelet of 15 Hz has 3e-3 of its largest amplitude at
+    45 Hz, 1e-5 of the energy.
+    """
+    dt, nt = 0.004, 400
+    t = dt * np.arange(nt) - 0.7
+    a = (np.pi * 15.0 * t) ** 2
+    signal = np.broadcast_to((1 - 2 * a) * np.exp(-a), (64, nt))
+    noise = 0.05 * np.random.default_rng(3).standard_normal((64, nt))
+    band = AboveBand(nt, dt, 37.5)
+    assert band.energy(signal + noise) == pytest.approx(np.sum(noise**2), rel=0.05)
+    assert band.energy(signal) < 1e-4 * np.sum(signal**2)
+    # muted samples have no noise, and dead traces none
+    there = np.ones((64, nt))
+    there[:, :150], there[::4] = 0, 0
+    there[:, 150:160] *= np.linspace(0, 1, 10)
+    assert band.energy(there * (signal + noise)) == pytest.approx(np.sum((there * noise) ** 2), rel=0.05)
+    assert band.energy(np.zeros((3, nt))) == 0.0
+    with pytest.raises(
+        ConfigError, match="ends at 90 Hz, and traces every 4 ms have 125 Hz at most"
+    ) as refused:
+        AboveBand(nt, dt, 90.0)
+    assert refused.value.code == "E899"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +216,9 @@ def test_rules_end_it_with_their_reason():
         (lambda: StoppingRules(0), "E104"),
         (lambda: StoppingRules(1, misfit=1.0), "E104"),
         (lambda: LeastSquaresOptions(noise=-0.1), "E104"),
+        (lambda: LeastSquaresOptions(noise="loud"), "E104"),
+        (lambda: LeastSquaresOptions(noise=0.2, noise_factor=0.9), "E104"),
+        (lambda: LeastSquaresOptions(noise=0.95), "E104"),
         (lambda: LeastSquaresOptions(floor=0.0), "E104"),
         (lambda: Penalty("small"), "E104"),
     ],

@@ -59,6 +59,8 @@ class Scalars:
         |J p|^2 + lambda |R p|^2 of the last step.
     pair : float
         Relative difference of <p, J^T J p> and |J p|^2 in the last step: rounding, where J and J^T are a pair.
+    noise : float
+        Noise of the data over the data, root mean square, as estimated from them; 0 where it was not.
     """
 
     iteration: int
@@ -72,6 +74,7 @@ class Scalars:
     beta: float = 0.0
     curvature: float = 0.0
     pair: float = 0.0
+    noise: float = 0.0
 
     @property
     def relative(self) -> float:
@@ -146,7 +149,7 @@ class Cgls:
     def __post_init__(self) -> None:
         refuse_preconditioner(self.preconditioner)
 
-    def begin(self, s: NDArray[np.float64], misfit: float, data: float) -> CglsState:
+    def begin(self, s: NDArray[np.float64], misfit: float, data: float, noise: float = 0.0) -> CglsState:
         """Return the state before the first step.
 
         Parameters
@@ -155,6 +158,8 @@ class Cgls:
             ``J^T r`` of the starting model.
         misfit, data : float
             |r|^2, and |d|^2 of the data.
+        noise : float
+            |n|^2 of their noise, where it was estimated.
 
         Raises
         ------
@@ -164,8 +169,9 @@ class Cgls:
         s = np.asarray(s, dtype=np.float64)
         p = self.preconditioner * s
         gamma = fixedmath.dot(s, p)
-        _finite(0, {"misfit": misfit, "data": data, "gradient": gamma})
-        return CglsState(np.zeros_like(s), s, p, Scalars(0, gamma, misfit, misfit, data))
+        _finite(0, {"misfit": misfit, "data": data, "gradient": gamma, "noise": noise})
+        part = math.sqrt(noise / data) if noise > 0 and data > 0 else 0.0
+        return CglsState(np.zeros_like(s), s, p, Scalars(0, gamma, misfit, misfit, data, noise=part))
 
     def step(self, state: CglsState, h: NDArray[np.float64], energy: float) -> CglsState:
         """Return the state after one more step.
@@ -221,7 +227,18 @@ class Cgls:
         penalty = damping * self.penalty.squared(x) if damping else 0.0
         _finite(number, {"misfit": misfit, "gradient": gamma, "alpha": alpha})
         scalars = Scalars(
-            number, gamma, misfit, was.start, was.data, penalty, damping, alpha, beta, curvature, pair
+            number,
+            gamma,
+            misfit,
+            was.start,
+            was.data,
+            penalty,
+            damping,
+            alpha,
+            beta,
+            curvature,
+            pair,
+            was.noise,
         )
         return CglsState(x, s, z + beta * p, scalars)
 

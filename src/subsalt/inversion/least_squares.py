@@ -108,6 +108,7 @@ def solve(
     *,
     weights: NDArray | None = None,
     start: NDArray | None = None,
+    noise: Callable[[NDArray[np.float64]], float] | None = None,
     on_state: Callable[[CglsState], None] = lambda state: None,
 ) -> Solution:
     """Minimise ``|W (J m - d)|^2 + lambda |R (m - m0)|^2`` over m from m0 on.
@@ -127,6 +128,8 @@ def solve(
         Diagonal of W.
     start : ndarray, optional
         m0; 0 when left out.
+    noise : callable, optional
+        Returns |n|^2 of the noise of the weighted data of a shot, (receivers, samples).
     on_state : callable
         Called with every state, the first before any step.
 
@@ -158,7 +161,8 @@ def solve(
     residual = d if start is None else d - whole.forward(np.asarray(start, dtype=np.float64))
     gradient = whole.adjoint(residual)
     cgls = method()
-    state = cgls.begin(gradient, squared(residual), squared(d))
+    estimated = 0.0 if noise is None else sum(map(noise, d))
+    state = cgls.begin(gradient, squared(residual), squared(d), estimated)
     del residual
     history = [state.scalars]
     on_state(state)

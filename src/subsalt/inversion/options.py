@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from subsalt.errors import ConfigError
+from subsalt.inversion.noise import NoiseEstimate
 from subsalt.inversion.penalty import Kind
-from subsalt.inversion.stopping import StoppingRules
+from subsalt.inversion.stopping import NOISE_FACTOR, StoppingRules
 from subsalt.option_fields import CheckedOptions, documented, number, one_of, option, whole
 
 Preconditioner = Literal["illumination", "depth", "none"]
@@ -18,6 +19,14 @@ def _part(name: str, value: Any) -> None:
     number(name, value)
     if not 0 <= value < 1:
         raise ConfigError(f"{name} = {value!r}", "use 0 or a number below 1", code="E104")
+
+
+def _noise(name: str, value: Any) -> None:
+    """Refuse what is neither a part of a whole nor the name of an estimate."""
+    if isinstance(value, str):
+        one_of(NoiseEstimate)(name, value)
+    else:
+        _part(name, value)
 
 
 @documented
@@ -49,18 +58,29 @@ class LeastSquaresOptions(CheckedOptions):
         one_of(Kind),
     )
     misfit: float = option(0.0, "part of the first misfit at which the iteration ends; 0: none", _part)
-    noise: float = option(
+    noise: float | NoiseEstimate = option(
         0.0,
-        "noise over data, root mean square: the iteration ends when no more is left than this; 0: not known",
-        _part,
+        "noise over data, root mean square, which is not fitted; above-band: estimated as white noise from what traces "
+        "have above the band of the source; 0: not known",
+        _noise,
+    )
+    noise_factor: float = option(
+        NOISE_FACTOR, "the iteration ends when the residual is this many times the noise; above 1", number
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.floor == 0:
             raise ConfigError("floor = 0", "use a positive number such as 0.01", code="E104")
+        self.rules  # noqa: B018  refuses what does not go together
+
+    @property
+    def noise_estimate(self) -> NoiseEstimate | None:
+        """Name of the estimate of the noise; None where a number is given."""
+        return next((name for name in get_args(NoiseEstimate) if name == self.noise), None)
 
     @property
     def rules(self) -> StoppingRules:
         """When the iteration ends."""
-        return StoppingRules(self.iterations, self.misfit, self.noise)
+        given = 0.0 if isinstance(self.noise, str) else self.noise
+        return StoppingRules(self.iterations, self.misfit, given, self.noise_factor)

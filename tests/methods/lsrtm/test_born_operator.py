@@ -111,6 +111,31 @@ def test_born_data_are_explained_and_the_misfit_never_rises(perturbed):
     assert more.history[1].misfit < more.history[0].misfit
 
 
+@pytest.mark.parametrize("noise", ["known", "above-band"])
+def test_white_noise_ends_it_before_it_is_fitted(perturbed, noise):
+    """Noise of 20 %, known or estimated: the residual ends above it, by what is left of the signal."""
+    survey = perturbed[2]
+    data = np.stack([s.data for s in survey.shots]).astype(np.float64)
+    added = np.random.default_rng(0).standard_normal(data.shape)
+    added *= 0.2 * np.linalg.norm(data) / np.linalg.norm(added)
+    noisy = (data + added).astype(np.float32)
+    level = float(np.linalg.norm(added) / np.linalg.norm(noisy))
+    given = level if noise == "known" else noise
+    shots = [replace(s, data=noisy[i]) for i, s in enumerate(survey.shots)]
+    how = {"iterations": 20, "noise": given}
+    out = ss.lsrtm(model(), replace(survey, shots=shots), WAVELET, **how)
+    last = out.history[-1]
+    assert 0 < last.iteration < 20
+    assert "1.1 times the noise" in out.reason
+    assert last.misfit > level**2 * last.data
+    # 28 traces of 110 samples, of which the filter leaves a third: 3 % in the mean
+    if noise != "known":
+        assert last.noise == pytest.approx(level, rel=0.1)
+    # what the image explains is the signal: its clean data are nearer to the clean ones than noise is to them
+    miss = np.linalg.norm(out.operator.forward(out.dm) - data)
+    assert miss < np.linalg.norm(added)
+
+
 def test_a_mask_keeps_what_it_covers_and_another_grid_carries_the_image(perturbed):
     survey = perturbed[2]
     coarse = with_spacing(GRID, 15.0)

@@ -219,6 +219,7 @@ def test_a_step_that_memory_does_not_hold_is_refused_by_check_and_run(survey, tm
         ('start = "other.rsf"\n', "E896"),
         ('[[signal]]\nstep = "edit"\nwhere = "rms > 20*median"\n', "E897"),
         ('[[signal]]\nstep = "mute"\nvelocity = 4000\n[[signal]]\nstep = "shift"\ntime = 0.01\n', "E897"),
+        ('noise = "above-band"\n[[signal]]\nstep = "bandpass"\ncorners = [2, 4, 30, 40]\n', "E899"),
         ('[checkpoint]\nkeep = "source"\n', "E897"),
         ('[checkpoint]\nstrategy = "boundary"\n', "E897"),
         ("[parallel]\nranks_per_shot = 2\n", "E897"),

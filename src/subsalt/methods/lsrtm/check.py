@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from subsalt.errors import Finding, SubsaltError
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import refuse_other_grid
+from subsalt.methods.lsrtm.noise import noise_of_job
 from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.check import check_rtm
 from subsalt.parallel.comm import world
@@ -28,7 +29,7 @@ def check_least_squares(job: LeastSquaresJob) -> CheckResult:
     with comm.together():
         if comm.is_root and not result.has_errors:
             looks = (
-                lambda: ModelledFlow.of(job.load_survey()),
+                lambda: noise_of_job(job, ModelledFlow.of(job.load_survey())),
                 lambda: refuse_other_grid(job),
                 lambda: refuse_large_step(job.open_propagation_model().grid),
             )

@@ -76,6 +76,11 @@ class ModelledFlow:
         operators = tuple(flow.operators[place] for place in shaping)
         return cls(operators, operators[0].time if operators else flow.out, reader)
 
+    @property
+    def steps(self) -> list[str]:
+        """Words of all steps, those on recorded traces alone included, in order."""
+        return [] if self.reader is None else _kinds(self.reader.flow)
+
     def headers(self, shot: Shot) -> Headers:
         """Return the headers of a shot."""
         assert self.reader is not None

@@ -19,7 +19,7 @@ from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import ImagingOptions
 
 #: keys of [inversion] after which a run is another one: all but how far it goes
-FAR = ("iterations", "misfit", "noise")
+FAR = ("iterations", "misfit", "noise", "noise_factor")
 
 
 class LeastSquaresJob(Job):
@@ -105,4 +105,6 @@ class LeastSquaresJob(Job):
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a state: how far the iteration goes is left out."""
         job = super().of_the_image()
-        return job | {"inversion": {k: v for k, v in job["inversion"].items() if k not in FAR}}
+        # the word of an estimate stays: the first round makes it
+        inversion = {k: v for k, v in job["inversion"].items() if k not in FAR or isinstance(v, str)}
+        return job | {"inversion": inversion}

@@ -25,9 +25,10 @@ from subsalt.io.volumes.plane_file import open_planes
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import on_wave_grid
+from subsalt.methods.lsrtm.noise import noise_of_job
 from subsalt.methods.lsrtm.outcome import on_image_grid
 from subsalt.methods.lsrtm.precondition import cgls_of
-from subsalt.methods.lsrtm.shots import DATA, ENERGY, MISFIT, ShotProducts, Work
+from subsalt.methods.lsrtm.shots import DATA, ENERGY, MISFIT, NOISE, ShotProducts, Work
 from subsalt.methods.lsrtm.states import RoundFiles, read_array
 from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.grouping import ignored_at_once
@@ -82,6 +83,7 @@ class LeastSquaresRun(ShotsRun):
         job, everybody = self.job, self.state.world
         with everybody.together():
             self.flow = ModelledFlow.of(self.survey)
+            self.noise = noise_of_job(job, self.flow)
         self.setup = setup_of_job(job, self.model, self.survey)
         self.plan = plan_ranks(job, self.setup, self.survey, everybody, self.state.folder)
         if everybody.size > 1:
@@ -120,7 +122,7 @@ class LeastSquaresRun(ShotsRun):
         state = self.state
         shots = list(self.survey.shots)
         if state.round == 0:
-            self.work_of_round = Work(None, self.start)
+            self.work_of_round = Work(None, self.start, self.noise)
         else:
             before = RoundFiles(state.folder, state.round - 1)
             self.work_of_round = Work(before.read().p)
@@ -239,7 +241,9 @@ class LeastSquaresRun(ShotsRun):
         illumination = None
         if state.round == 0:
             illumination = sums["illumination"]
-            new = self._iteration(illumination).begin(gradient, numbers[MISFIT], numbers[DATA])
+            new = self._iteration(illumination).begin(
+                gradient, numbers[MISFIT], numbers[DATA], numbers[NOISE]
+            )
         else:
             before = RoundFiles(state.folder, state.round - 1)
             new = self._iteration(read_array(before.illumination)).step(
@@ -266,7 +270,7 @@ class LeastSquaresRun(ShotsRun):
         """Return the sums of the partial results in survey order, and those of their numbers."""
         shape = self.setup.model.grid.shape3
         sums = {name: np.zeros(shape) for name in ("correlation", "illumination")}
-        numbers: dict[str, float] = dict.fromkeys((ENERGY, MISFIT, DATA), 0.0)
+        numbers: dict[str, float] = dict.fromkeys((ENERGY, MISFIT, DATA, NOISE), 0.0)
         for shot in shots:
             try:
                 with open_planes(partial_path(self.state.images, shot), hashes[shot]) as file:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from subsalt.inversion.noise import NoiseEstimate
 from subsalt.inversion.options import LeastSquaresOptions, Preconditioner
 from subsalt.inversion.penalty import Kind
 from subsalt.job import units
@@ -26,7 +27,8 @@ class InversionSection(Section):
     damping: float = _solve("damping", ge=0)
     penalty: Kind = _solve("penalty")
     misfit: float = _solve("misfit", ge=0, lt=1)
-    noise: float = _solve("noise", ge=0, lt=1)
+    noise: Annotated[float, Field(ge=0, lt=1)] | NoiseEstimate = _solve("noise")
+    noise_factor: float = _solve("noise_factor", ge=1)
     start: str | None = Field(
         None,
         description="file of the image to start from, s^2/m^2, on the grid of the image; default: zero everywhere",

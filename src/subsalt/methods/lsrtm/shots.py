@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
+from subsalt.inversion.noise import AboveBand
 from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.rtm.born import Progress, back, scattered
@@ -33,8 +34,8 @@ from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases
 
-#: numbers in the head of a partial result: |J p|^2 of a direction; |r|^2 and |d|^2 of the start
-ENERGY, MISFIT, DATA = "energy", "misfit", "data"
+#: numbers in the head of a partial result: |J p|^2 of a direction; of the start |r|^2, |d|^2, and |n|^2 where asked for
+ENERGY, MISFIT, DATA, NOISE = "energy", "misfit", "data", "noise"
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,13 @@ class Work:
         p; None in the first round, which takes the residual of the starting model.
     start : ndarray or None
         The starting model, in the first round; 0 when None.
+    noise : AboveBand or None
+        Estimates the noise of the traces, in the first round.
     """
 
     direction: NDArray[np.float64] | None
     start: NDArray[np.float64] | None = None
+    noise: AboveBand | None = None
 
 
 @dataclass
@@ -190,6 +194,9 @@ class ShotProducts:
                 )
             residual = data - self.flow.apply(shot, modelled)
         numbers = {MISFIT: fixedmath.dot(residual, residual), DATA: fixedmath.dot(data, data)}
+        if self.work.noise is not None:
+            with self.clock("trace input"):
+                numbers[NOISE] = self.work.noise.energy(data)
         back_to = self.flow.adjoint(shot, residual)
         way = self.schemes.of(shot)
         return (
