@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ class Operator(Protocol):
 
     def adjoint(self, y: NDArray) -> NDArray:
         """Return J^T y."""
+
+
+@runtime_checkable
+class NormalOperator(Operator, Protocol):
+    """A map that takes both products at once, and cheaper than one after the other."""
+
+    def normal(self, x: NDArray, between: Callable[[int, NDArray], NDArray]) -> NDArray:
+        """Return J^T B J x, where B takes the data of each shot, by its place in the survey, to those that go back."""
 
 
 class Weighted:
@@ -71,6 +79,26 @@ class Weighted:
     def adjoint(self, y: NDArray) -> NDArray[np.float64]:
         """Return J^T W y."""
         return np.asarray(self.operator.adjoint(self.weighted(y)), dtype=np.float64)
+
+    def normal(self, x: NDArray) -> tuple[NDArray[np.float64], float]:
+        """Return ``J^T W^2 J x`` and ``|W J x|^2``, both products at once where the operator can."""
+        if not isinstance(self.operator, NormalOperator):
+            q = self.forward(x)
+            return self.adjoint(q), squared(q)
+        weights = None if self.weights is None else np.broadcast_to(self.weights, self.range_shape)
+        energies = [0.0] * self.range_shape[0]
+
+        def between(shot: int, data: NDArray) -> NDArray[np.float64]:
+            q = np.asarray(data, dtype=np.float64)
+            q = q if weights is None else q * weights[shot]
+            energies[shot] = fixedmath.dot(q, q)
+            return q if weights is None else q * weights[shot]
+
+        h = np.asarray(self.operator.normal(x, between), dtype=np.float64)
+        total = 0.0
+        for energy in energies:
+            total += energy
+        return h, total
 
 
 @dataclass(frozen=True)
@@ -167,8 +195,7 @@ def solve(
     history = [state.scalars]
     on_state(state)
     while not (reason := rules.reason(state.scalars)):
-        q = whole.forward(state.p)
-        state = cgls.step(state, whole.adjoint(q), squared(q))
+        state = cgls.step(state, *whole.normal(state.p))
         history.append(state.scalars)
         on_state(state)
     return Solution(state, history, reason)

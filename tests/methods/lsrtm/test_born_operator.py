@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.checkpoint.choice.footprint import footprint
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
+from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.born import back, scattered
+from subsalt.methods.rtm.engine import propagator_of
+from subsalt.methods.rtm.linear_setup import linear_setup
+from subsalt.methods.rtm.memory import scattering_bytes, sizes_of
+from subsalt.methods.rtm.normal import ReturnedScattering, normal_product
 from subsalt.propagation.grid_choice import with_spacing
+from subsalt.propagation.options import PropagationOptions
 
 GRID = ss.Grid((46, 31), (10.0, 10.0))
 X, Z = np.arange(46)[:, None], np.arange(31)[None]
@@ -51,8 +61,6 @@ def test_it_is_a_pair(medium, options):
 def test_it_is_a_pair_on_a_stretched_depth_axis_with_any_checkpoints(strategy):
     from subsalt.api import WaveGrid
     from subsalt.methods.lsrtm.operator import BornOperator
-    from subsalt.methods.rtm.linear_setup import linear_setup
-    from subsalt.propagation.options import PropagationOptions
 
     deep = ss.EarthModel(
         ss.Grid((31, 61), (10.0, 10.0)), np.broadcast_to(1500.0 + 50.0 * np.arange(61.0), (31, 61))
@@ -134,6 +142,56 @@ def test_white_noise_ends_it_before_it_is_fitted(perturbed, noise):
     # what the image explains is the signal: its clean data are nearer to the clean ones than noise is to them
     miss = np.linalg.norm(out.operator.forward(out.dm) - data)
     assert miss < np.linalg.norm(added)
+
+
+@pytest.fixture(scope="module")
+def one_shot():
+    """Return setup, shot and perturbation of one shot, whose data have some tens of imaged samples."""
+    setup = linear_setup(model("vti"), WAVELET, SURVEY.time, PropagationOptions())
+    dm = np.zeros(GRID.shape)
+    dm[:, 15] = 3e-9
+    return setup, SURVEY.shots[0], dm
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        {"strategy": "store"},
+        {"strategy": "store", "snapshots_on": "disk", "chunk": 4},
+        {"strategy": "revolve", "block": 3, "memory_slots": 2},
+        {"strategy": "revolve", "memory_slots": 1, "disk_slots": 2},
+    ],
+    ids=str,
+)
+def test_both_products_at_once_take_the_source_wavefield_of_one(one_shot, scheme, tmp_path):
+    setup, shot, dm = one_shot
+    steps = setup.axis.nt - 1
+    scheme = Scheme(steps=steps, image_step=setup.image_step, **scheme)
+    scratch = Scratch("id", [tmp_path], 1)
+    apart = back(setup, shot, 2.0 * scattered(setup, shot, dm), scheme=scheme, scratch=scratch)
+    scratch.remove(shot.id)
+    prop = propagator_of(setup, shot)
+    once = normal_product(setup, shot, dm, lambda q: 2.0 * q, prop=prop, scheme=scheme, scratch=scratch)
+    scratch.close()
+    assert np.array_equal(once.sums["correlation"], apart.sums["correlation"])
+    assert once.counts == apart.counts
+    # beside what a migration steps there is the scattered wavefield, once
+    assert once.grid_point_steps - apart.grid_point_steps == steps * prop.point_count
+
+
+def test_the_memory_of_what_is_scattered_is_counted(one_shot):
+    setup, shot, dm = one_shot
+    arrays, prop = RankArrays.of(setup, shot), propagator_of(setup, shot)
+    made = ReturnedScattering(setup, shot, dm, prop, lambda q: q)
+    held = [*made._amounts, made._product, made.room, made._recorder.data]
+    # on its way to injection a sample is there twice in double and twice in single precision, and a migration holds 12
+    on_the_way = (2 * 8 + 2 * 4 - 12) * len(shot.rcv) * setup.axis.nt
+    assert scattering_bytes(setup, arrays) == sum(a.nbytes for a in held) + on_the_way
+    # a state of its own, where samples leave for a file while the source wavefield goes on
+    sizes = sizes_of(setup, [arrays], on_device=False)
+    for place, second in (("memory", 0), ("disk", sizes.state_memory)):
+        scheme = Scheme("store", setup.axis.nt - 1, setup.image_step, snapshots_on=place)
+        assert footprint(scheme, sizes).arrays.get("second wavefield", 0) == second
 
 
 def test_a_mask_keeps_what_it_covers_and_another_grid_carries_the_image(perturbed):

@@ -41,6 +41,8 @@ class Sizes:
     on_device: bool = False
     #: bytes of memory that the arrays of a state take; as many as it has when 0
     state_held: int = 0
+    #: another wavefield goes beside that of the source, from sample to sample
+    scatters: bool = False
 
     @property
     def state_memory(self) -> int:
@@ -120,6 +122,8 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         arrays["states"] = moves.memory * sizes.state_memory
         buffers += sizes.state_buffers if moves.disk else 0
         disk = moves.disk * sizes.state_file
+    elif sizes.scatters and scheme.in_pieces:
+        arrays["second wavefield"] = sizes.state_memory
     held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
     files = scheme.samples * sizes.snapshot_file
     stays = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -20,6 +21,7 @@ from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.born import back, scattered
 from subsalt.methods.rtm.engine import propagator_of
 from subsalt.methods.rtm.linear_setup import linear_setup, sums_to_gradient
+from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey
@@ -109,6 +111,41 @@ class BornOperator:
             light[part.box.slices] += part.sums["illumination"]
         self.applied = (self.applied[0], self.applied[1] + 1)
         self.illumination = light.reshape(self.domain_shape)
+        return sums_to_gradient(self.setup, total).reshape(self.domain_shape)
+
+    def normal(
+        self, x: ArrayLike, between: Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Return J^T B J x, with the bits of `forward` and `adjoint` one after the other.
+
+        Parameters
+        ----------
+        x : array_like, `domain_shape`
+            Perturbation of 1 / v^2, s^2/m^2.
+        between : callable
+            B: takes the place of a shot in the survey and its scattered data, (receivers, samples), to the data that go
+            back.
+
+        Notes
+        -----
+        One source wavefield of each shot serves both products, and no data of other shots are held.
+        """
+        dm = _of_shape("dm", x, self.domain_shape)
+        total = np.zeros(self.setup.model.grid.shape3)
+        for i, shot in enumerate(self.survey.shots):
+            way = self._schemes.of_shot(shot)
+            part = normal_product(
+                self.setup,
+                shot,
+                dm,
+                partial(between, i),
+                pool=self._pool,
+                progress=self._of_shot(i),
+                **way,
+            )
+            self._schemes.over(shot)
+            total[part.box.slices] += part.sums["correlation"]
+        self.applied = (self.applied[0] + 1, self.applied[1] + 1)
         return sums_to_gradient(self.setup, total).reshape(self.domain_shape)
 
     def to_pylops(self) -> pylops.LinearOperator:

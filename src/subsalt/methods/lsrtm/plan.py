@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 #: arrays of the size of the model in a state
 KEPT = 3
-#: time of an iteration over that of a migration, where the source wavefield is kept in memory and where it is not
-#: (measured in 2-D: 301 x 151 points, 3 shots, one thread, processor time)
-AT_ONCE, TWICE = 1.6, 2.3
+#: time of an iteration over that of a migration, however the source wavefield comes back: three wavefields for two
+#: (measured in 2-D: 301 x 151 points, 3 shots, one thread, processor time, `benchmarks/lsrtm_cost.py`)
+ITERATION = 1.6
 
 
 def plan_least_squares(job: LeastSquaresJob, request: PlanRequest) -> Plan[ShotsBasis]:
@@ -28,28 +28,22 @@ def plan_least_squares(job: LeastSquaresJob, request: PlanRequest) -> Plan[Shots
 
     Notes
     -----
-    Memory, disk and time are those of one migration of the same shots (`plan_rtm`), which the first round is. Every
-    iteration models and migrates once: four wavefields where a migration has two, or three where one source wavefield
-    is kept for both in memory. The states of all iterations stay on disk.
+    Memory, disk and time are those of one migration of the same shots (`plan_rtm`), which the first round is, with the
+    memory of what is scattered. Every iteration models and migrates once: three wavefields where a migration has two.
+    The states of all iterations stay on disk.
     """
     plan = plan_rtm(job, request)
     iterations, points = job.inversion_options.iterations, math.prod(plan.facts["grid"])
     states, step = (iterations + 1) * KEPT * DOUBLE * points, HELD * DOUBLE * points
     wall, shots = (plan.facts["time"].get(name) for name in ("wall_seconds", "kernel_seconds"))
-    choice = None if plan.basis is None else plan.basis.decision.choice
-    in_memory = choice is not None and (choice.scheme.strategy, choice.scheme.snapshots_on) == (
-        "store",
-        "memory",
-    )
-    times = AT_ONCE if in_memory else TWICE
     text = [
         f"least squares: {counted(iterations, 'iteration')} at most behind the migration that this plan is of; each "
-        f"models and migrates all shots, about {times:g} times its time",
+        f"models and migrates all shots, about {ITERATION:g} times its time",
         f"states of all iterations: {size(states)} of disk more; a step: {size(step)} of memory on rank 0",
     ]
     seconds = None
     if isinstance(wall, int | float) and isinstance(shots, int | float):
-        seconds = wall + iterations * times * shots
+        seconds = wall + iterations * ITERATION * shots
         text.append(f"with all of them the run takes about {duration(seconds)}")
     facts: dict[str, Any] = plan.facts | {
         "what": "lsrtm",

@@ -7,10 +7,8 @@ result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.inversion.noise import AboveBand
 from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
 from subsalt.methods.lsrtm.flow import ModelledFlow
-from subsalt.methods.rtm.born import Progress, back, scattered
+from subsalt.methods.rtm.born import back, scattered
 from subsalt.methods.rtm.engine import ShotImage, propagator_of
 from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.partial_image import SUFFIXES
@@ -143,39 +141,25 @@ class ShotProducts:
         if self.work.direction is None:
             return self._first(shot, prop, report)
         numbers: dict[str, float] = {}
+        way = self.schemes.of(shot)
 
         def between(modelled: NDArray[np.float64]) -> NDArray[np.float64]:
             shaped = self.flow.apply(shot, modelled)
             numbers[ENERGY] = fixedmath.dot(shaped, shaped)
             return self.flow.adjoint(shot, shaped)
 
-        # an image alone: the illumination is that of the first round
-        setup = replace(self.setup, imaging=replace(self.setup.imaging, condition="cross-correlation"))
-        way = self.schemes.of(shot)
-        scheme = way["scheme"]
-        if scheme.strategy == "store" and scheme.snapshots_on == "memory":
-            with self.clock("source"):
-                part = normal_product(
-                    setup,
-                    shot,
-                    self.work.direction,
-                    between,
-                    prop=prop,
-                    pool=self.pool,
-                    progress=lambda part: report(shot, part),
-                )
-            return part, numbers
-        with self.clock("source"):
-            data = between(
-                scattered(
-                    setup,
-                    shot,
-                    self.work.direction,
-                    prop=prop,
-                    progress=lambda part: report(shot, 0.5 * part),
-                )
-            )
-        return self._back(setup, shot, data, prop, lambda part: report(shot, 0.5 + 0.5 * part), way), numbers
+        part = normal_product(
+            self.setup,
+            shot,
+            self.work.direction,
+            between,
+            prop=prop,
+            pool=self.pool,
+            phases=self.clock,
+            progress=lambda part: report(shot, part),
+            **way,
+        )
+        return part, numbers
 
     def _first(self, shot: Shot, prop: Propagator, report: Report) -> tuple[ShotImage, dict[str, float]]:
         """Return the sums of the adjoint of the residual of the start, and the squares of it and of the data."""
@@ -197,26 +181,17 @@ class ShotProducts:
         if self.work.noise is not None:
             with self.clock("trace input"):
                 numbers[NOISE] = self.work.noise.energy(data)
-        back_to = self.flow.adjoint(shot, residual)
-        way = self.schemes.of(shot)
-        return (
-            self._back(
-                self.setup, shot, back_to, prop, lambda part: report(shot, done + (1.0 - done) * part), way
-            ),
-            numbers,
+        part = back(
+            self.setup,
+            shot,
+            self.flow.adjoint(shot, residual),
+            prop=prop,
+            pool=self.pool,
+            phases=self.clock,
+            progress=lambda part: report(shot, done + (1.0 - done) * part),
+            **self.schemes.of(shot),
         )
-
-    def _back(
-        self,
-        setup: MigrationSetup,
-        shot: Shot,
-        data: NDArray[np.float64],
-        prop: Propagator,
-        progress: Progress,
-        way: Mapping[str, Any],
-    ) -> ShotImage:
-        """Return the sums of the adjoint of data."""
-        return back(setup, shot, data, prop=prop, pool=self.pool, phases=self.clock, progress=progress, **way)
+        return part, numbers
 
     def give_back(self) -> None:
         """Give the memory of snapshots back."""

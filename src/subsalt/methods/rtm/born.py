@@ -19,23 +19,17 @@ between 1 and 1 + 2 epsilon that depends on the angle. The pair is exact in all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
-from subsalt.kernels.problem import Z_FRONT, State
-from subsalt.kernels.work import Recorder, Snapshots
-from subsalt.methods.rtm.engine import (
-    ReadyShot,
-    ShotImage,
-    migrate_shot,
-    propagator_of,
-    window_taper,
-)
+from subsalt.kernels.work import Snapshots
+from subsalt.methods.rtm.engine import ReadyShot, ShotImage, migrate_shot, propagator_of
 from subsalt.methods.rtm.linear_setup import record_map
+from subsalt.methods.rtm.scattering import Scattering
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
 
@@ -69,90 +63,16 @@ def scattered(
     prop = prop or propagator_of(setup, shot)
     k, last = setup.image_step, setup.axis.nt - 1
     source = prop.source(shot.src[None], setup.signature[None])
-    background = prop.new_state()
+    background, scattering = prop.new_state(), Scattering(setup, shot, dm, prop)
+    scattering.use(prop.new_state())
     room: NDArray = np.zeros(prop.interior.shape, prop.dtype)
-
-    def samples() -> Iterator[tuple[int, NDArray]]:
-        for n in range(k, last, k):
-            wanted = Snapshots(prop.interior, {n: room})
-            prop.advance(background, n - background.it, sources=[source], snapshots=wanted, check_last=False)
-            yield n, room
-            if progress is not None:
-                progress(n / last)
-
-    return recorded_scattering(setup, shot, dm, prop, prop.new_state(), samples())
-
-
-def recorded_scattering(
-    setup: MigrationSetup,
-    shot: Shot,
-    dm: NDArray,
-    prop: Propagator,
-    waves: State,
-    samples: Iterable[tuple[int, NDArray]],
-) -> NDArray[np.float64]:
-    """Return the Born data of a shot, (nr, nt), of the samples of its source wavefield.
-
-    Parameters
-    ----------
-    setup, shot, dm, prop
-        As of `scattered`.
-    waves : State
-        At rest; the scattered wavefield, advanced here.
-    samples : iterable of (int, ndarray)
-        Time index and u_tt in the window of every imaged sample but one at the last step, in order.
-    """
-    window = np.asarray(dm).reshape(setup.model.grid.shape3)[setup.window(shot).slices]
-    amounts = scatterers(setup, prop, window)
-    recorder = prop.recorder(shot.rcv, setup.axis.nt)
-    assert isinstance(recorder, Recorder)
-    product: NDArray = np.zeros(prop.interior.shape, prop.dtype)
-    for n, field in samples:
-        prop.advance(waves, n + 1 - waves.it, recorders=[recorder], check_last=False)
-        _scatter(prop, waves, amounts, field, product)
-        # the step had recorded its sample before
-        recorder.data[:, n + 1] = prop.kernels.record(prop.problem, waves.curr, recorder.points)
-    prop.advance(waves, setup.axis.nt - 1 - waves.it, recorders=[recorder])
-    _, recorded = prop.recorded(recorder)
-    return np.asarray(record_map(setup).apply(recorded.astype(np.float64)))
-
-
-def scatterers(setup: MigrationSetup, prop: Propagator, window: NDArray) -> list[NDArray]:
-    """Return what u_tt is multiplied by at every point of a window, for every field.
-
-    Parameters
-    ----------
-    window : ndarray
-        Perturbation of 1 / v^2 in the window of the shot.
-    """
-    values = window.astype(np.float64)
-    for weight in window_taper(setup, prop.window):
-        values = values * weight
-    problem = prop.problem
-
-    def inside(name: str) -> NDArray[np.float64]:
-        part = prop.layout.view(problem.param(name))[prop.interior.slices]
-        return np.asarray(part, dtype=np.float64)
-
-    amount = -float(setup.image_step) * values * inside("m")
-    if problem.n_fields == 1:
-        return [amount.astype(prop.dtype)]
-    e, s = inside("e"), inside("s")
-    return [(0.5 * (e + s) * amount).astype(prop.dtype), (0.5 * (s + 1.0) * amount).astype(prop.dtype)]
-
-
-def _scatter(
-    prop: Propagator, state: State, amounts: list[NDArray], field: NDArray, product: NDArray
-) -> None:
-    """Add the scattered sample to the current level of every field."""
-    for level, amount in zip(state.curr, amounts, strict=True):
-        np.multiply(amount, field, out=product)
-        with prop.kernels.on_host(level) as u:
-            inside = prop.layout.view(u)[prop.interior.slices]
-            np.add(inside, product, out=inside)
-            if prop.problem.free_surface:  # the next step reads the odd images above the surface
-                for k in range(1, prop.layout.radius + 1):
-                    u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
+    for n in range(k, last, k):
+        wanted = Snapshots(prop.interior, {n: room})
+        prop.advance(background, n - background.it, sources=[source], snapshots=wanted, check_last=False)
+        scattering.meet(n, room)
+        if progress is not None:
+            progress(n / last)
+    return scattering.data()
 
 
 def back(

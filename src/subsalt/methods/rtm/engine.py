@@ -30,7 +30,7 @@ from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.lag_exchange import RowExchange
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sweeps import Shooting, ShotTask
+from subsalt.methods.rtm.sweeps import Scattered, Shooting, ShotTask
 from subsalt.methods.rtm.traces import end_taper, receiver_area, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
@@ -102,12 +102,15 @@ class ReadyShot:
         Injected samples; those of the receivers are reversed in time.
     beside : Source, optional
         Samples of a second wavefield of the receivers.
+    scattering : Scattered, optional
+        A wavefield that the source wavefield scatters in its first sweep, and whose data are what the receivers inject.
     """
 
     prop: Propagator
     source: Source
     receivers: Source
     beside: Source | None = None
+    scattering: Scattered | None = None
 
 
 def prepare_shot(
@@ -215,7 +218,17 @@ def migrate_shot(
     scale = setup.image_step * setup.axis.dt
     with clock("setup"), nullcontext() if group is None else group.together():
         beside = companion_of(setup, prop, ready.beside, condition.sums, scale)
-    shooting = Shooting(prop, ready.source, ready.receivers, condition, scale, prop.group, lags, beside)
+    shooting = Shooting(
+        prop,
+        ready.source,
+        ready.receivers,
+        condition,
+        scale,
+        prop.group,
+        lags,
+        beside,
+        ready.scattering,
+    )
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
     # the memory of the wavefields is given back in it
@@ -238,6 +251,8 @@ def migrate_shot(
     seconds = time.perf_counter() - begin
     counts = done.counts
     steps_done = counts.source_steps + (1 + companions(setup)) * counts.receiver_steps
+    if ready.scattering is not None:
+        steps_done += ready.scattering.steps
     grid_point_steps = (steps_done + done.recomputed - done.resumed) * prop.point_count
     return ShotImage(
         shot.id,

@@ -142,7 +142,12 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
     with clock("setup"):
         arrays = _arrays(task.pool, prop, scheme, task.halved)
         source = prop.new_state()
-        states = source, source if scheme.strategy == "store" else prop.new_state()
+        scattering = shooting.scattering
+        # what the source wavefield scatters goes beside it, unless all samples are kept before it starts
+        one = scheme.strategy == "store" and (scattering is None or not scheme.in_pieces)
+        states = source, source if one else prop.new_state()
+        if scattering is not None:
+            scattering.use(states[1])
         slots = None
         if scheme.strategy == "revolve":
             steps = scheme.block * scheme.image_step

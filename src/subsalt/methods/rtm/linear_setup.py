@@ -64,7 +64,7 @@ def linear_setup(
         setup = replace(
             setup, axis=axis, signature=source_samples(wavelet, axis, propagation.time_dispersion)
         )
-    return replace(setup, signature=second_difference(setup.signature, setup.axis.dt))
+    return replace(setup, signature=second_difference(setup.signature, setup.axis.dt), scatters=True)
 
 
 def second_difference(signature: NDArray[np.float64], dt: float) -> NDArray[np.float64]:

@@ -103,6 +103,8 @@ def shot_memory(
             stages.append(gathers_bytes(setup, 1)["gathers"])
     if companions(setup):
         plan["second receivers"] = second_receivers_bytes(setup, arrays)
+    if setup.scatters:
+        plan["scattering"] = scattering_bytes(setup, arrays)
     if setup.offsets is not None and image:
         plan["gathers"] = gathers_bytes(setup, 1)["sums of gathers"]
         stages.append(gathers_bytes(setup, 1)["gathers"])
@@ -130,6 +132,18 @@ def second_receivers_bytes(setup: MigrationSetup, arrays: RankArrays) -> int:
         points = arrays.domain.interior.size
         need += 2 * FLOAT * points + PER_POINT * min(points, PART)
     return need
+
+
+def scattering_bytes(setup: MigrationSetup, arrays: RankArrays) -> int:
+    """Return the bytes that linearised modelling takes beside a migration, without the scattered wavefield itself.
+
+    Notes
+    -----
+    In the window the perturbation of every field, its product with a sample, and a sample; what is recorded of every
+    step, and what it becomes in double precision on its way to injection.
+    """
+    points = arrays.domain.interior.size
+    return FLOAT * points * (arrays.propagator.fields + 2) + 2 * traces_of(setup, arrays).samples
 
 
 def traces_of(setup: MigrationSetup, arrays: RankArrays) -> TraceBytes:
@@ -212,6 +226,7 @@ def sizes_of(
         max(r.propagator.level for r in ranks),
         on_device=on_device,
         state_held=0 if on_device else max(r.propagator.state_held for r in ranks),
+        scatters=setup.scatters,
         **why,
     )
 

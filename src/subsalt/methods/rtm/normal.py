@@ -1,39 +1,76 @@
-"""J^T J of a shot in one go, where all samples of its source wavefield are kept in memory between both products.
+"""J^T J of a shot in one go: linearised modelling beside the first sweep of its source wavefield, then the adjoint.
 
-One source wavefield serves linearised modelling and its adjoint: three wavefields instead of four. Its image has the
-bits of `born.scattered` and `born.back` one after the other.
+A migration takes its source wavefield through all samples once, in order of time, before the receivers begin, by
+whatever scheme it has them again later. The scattered wavefield goes along, so that one first sweep serves both
+products: three wavefields where a migration has two, and what the scheme recomputes. The image has the bits of
+`born.scattered` and `born.back` one after the other.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
-from subsalt.kernels.work import Snapshots
-from subsalt.methods.rtm.born import Progress, recorded_scattering
-from subsalt.methods.rtm.conditions import CrossCorrelation
-from subsalt.methods.rtm.engine import ShotImage, window_weights
-from subsalt.methods.rtm.executor import form_of
+from subsalt.methods.rtm.engine import ReadyShot, ShotImage, migrate_shot, propagator_of
 from subsalt.methods.rtm.linear_setup import record_map
-from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.scattering import Scattering
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.propagation.image_planes import whole_planes
 from subsalt.propagation.propagator import Propagator
+
+#: takes Born data (nr, nt) of a shot to the data that go back
+Between = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+class ReturnedScattering(Scattering):
+    """A scattered wavefield whose data go back at once.
+
+    Parameters
+    ----------
+    setup, shot, dm, prop
+        As of `Scattering`.
+    between : callable
+        B.
+
+    Attributes
+    ----------
+    receivers : Source
+        Samples that the receivers inject, in reversed time: silence until `turn`.
+    """
+
+    def __init__(
+        self, setup: MigrationSetup, shot: Shot, dm: NDArray, prop: Propagator, between: Between
+    ) -> None:
+        super().__init__(setup, shot, dm, prop)
+        self._positions, self._between = shot.rcv, between
+        self.receivers = prop.source(shot.rcv, np.zeros((len(shot.rcv), setup.axis.nt)))
+        self._room: NDArray | None = None
+
+    @property
+    def room(self) -> NDArray:
+        """Room for a sample that no one keeps; the next one takes its place."""
+        if self._room is None:
+            self._room = np.zeros(self.prop.interior.shape, self.prop.dtype)
+        return self._room
+
+    def turn(self) -> None:
+        """Let the receivers inject the data of all samples, which have been met."""
+        samples = record_map(self.setup).apply_transpose(self._between(self.data()))[:, ::-1]
+        self.receivers.samples[...] = self.prop.source(self._positions, samples).samples
 
 
 def normal_product(
     setup: MigrationSetup,
     shot: Shot,
     dm: NDArray,
-    between: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    between: Between,
     *,
-    prop: Propagator,
-    pool: SnapshotPool,
-    progress: Progress = lambda fraction: None,
+    prop: Propagator | None = None,
+    **how: Any,
 ) -> ShotImage:
     """Return the sums of ``J^T B J dm`` of one shot, before `linear_setup.sums_to_gradient`; on one process.
 
@@ -46,53 +83,17 @@ def normal_product(
     dm : ndarray, shape of the model
         Perturbation of 1 / v^2.
     between : callable
-        B: takes the Born data (nr, nt) to the data that go back.
-    prop : Propagator
-        That of the shot.
-    pool : SnapshotPool
-        Memory for all samples.
-    progress : callable
-        Called at intervals with the fraction done.
+        B.
+    prop : Propagator, optional
+        That of the shot, where it is there already.
+    **how
+        Arguments of `engine.migrate_shot`: pool, phases, progress, scheme, scratch. The scheme may not lose digits,
+        and has no restart points.
     """
-    begin, k, last = time.perf_counter(), setup.image_step, setup.axis.nt - 1
-    numbers = range(k, last, k)
-    pool.give_back("device")
-    rooms = form_of(prop, False).rooms(pool, prop.kernels, len(numbers), "memory")
-    fields = dict(zip(numbers, rooms, strict=True))
+    # an image alone: illumination takes a sum over samples that no iteration reads
+    setup = replace(setup, imaging=replace(setup.imaging, condition="cross-correlation"))
+    prop = prop or propagator_of(setup, shot)
+    scattering = ReturnedScattering(setup, shot, dm, prop, between)
     source = prop.source(shot.src[None], setup.signature[None])
-    # one after the other: source, scattered and receiver wavefield
-    state = prop.new_state()
-    prop.advance(
-        state,
-        numbers[-1] if numbers else 0,
-        sources=[source],
-        snapshots=Snapshots(prop.interior, fields),
-        progress=lambda it: progress(it / last / 3),
-    )
-    state.clear()
-    data = between(recorded_scattering(setup, shot, dm, prop, state, fields.items()))
-    progress(2 / 3)
-    state.clear()
-    condition = CrossCorrelation(prop.kernels, prop.problem, prop.interior)
-    met = {last - n: field for n, field in fields.items()}
-    prop.advance(
-        state,
-        last - k if numbers else 0,
-        sources=[prop.source(shot.rcv, record_map(setup).apply_transpose(data)[:, ::-1])],
-        correlation=condition.correlation(met, k * setup.axis.dt),
-        progress=lambda it: progress((2 + it / last) / 3),
-    )
-    sums = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
-    for weight in window_weights(setup, prop.window, prop.image_box):
-        for a in sums.values():
-            a *= weight
-    box, whole = whole_planes(prop.domain, {n: np.asarray(a, np.float32) for n, a in sums.items()}, None)
-    steps = (numbers[-1] if numbers else 0) + last + max(0, last - k)
-    return ShotImage(
-        shot.id,
-        box,
-        whole,
-        prop.points_advanced,
-        time.perf_counter() - begin,
-        grid_point_steps=steps * prop.point_count,
-    )
+    ready = ReadyShot(prop, source, scattering.receivers, scattering=scattering)
+    return migrate_shot(setup, shot, ready, **how)

@@ -84,6 +84,8 @@ class MigrationSetup:
         The gathers by half offset that are summed beside the image (`image_sum.with_gathers`).
     offsets : OffsetClasses, optional
         The gathers by surface offset.
+    scatters : bool
+        Shots model what a perturbation scatters, too, beside their source wavefields (`normal.normal_product`).
     """
 
     model: ModelLike
@@ -99,6 +101,7 @@ class MigrationSetup:
     flow: TraceSteps | None = None
     lags: Lags | None = None
     offsets: OffsetClasses | None = None
+    scatters: bool = False
 
     @classmethod
     def build(

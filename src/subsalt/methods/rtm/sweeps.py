@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,27 @@ from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
+
+
+class Scattered(Protocol):
+    """A wavefield that every sample of the source wavefield excites, when it is made for the first time."""
+
+    @property
+    def steps(self) -> int:
+        """Its time steps."""
+
+    @property
+    def room(self) -> NDArray:
+        """Room for a sample that no one keeps."""
+
+    def use(self, waves: State) -> None:
+        """Say which state carries it."""
+
+    def meet(self, n: int, field: NDArray) -> None:
+        """Take the sample at a time index, in order of time."""
+
+    def turn(self) -> None:
+        """Make what the receivers inject, when all samples have been met."""
 
 
 @dataclass
@@ -49,6 +71,8 @@ class Shooting:
         Gathers that are summed beside the image.
     companion : Companion, optional
         A second wavefield of the receivers.
+    scattering : Scattered, optional
+        A wavefield that meets every sample of the source wavefield when it is made for the first time.
     """
 
     prop: Propagator
@@ -59,6 +83,7 @@ class Shooting:
     group: Comm | None = None
     lags: LagSums | None = None
     companion: Companion | None = None
+    scattering: Scattered | None = None
 
     @property
     def beside(self) -> tuple[State, ...]:
@@ -269,6 +294,10 @@ class Sweeps:
         wanted, new = task.wanted, task.new
         with self.clock("snapshots"):
             rooms = self.samples.rooms(numbers, wanted=wanted, new=new)
+        scattering, k = self.shooting.scattering, self.scheme.image_step
+        if scattering is not None and new and not rooms:
+            self._scatter_one_by_one(scattering, numbers)
+            return
         self._advance_source(
             self.source,
             steps_of(self.scheme, task),
@@ -277,9 +306,21 @@ class Sweeps:
             check_last=new and task.last == self.scheme.samples,
         )
         self.source_steps += steps_of(self.scheme, task)
+        if scattering is not None and new:
+            for i in numbers:
+                scattering.meet(i * k, rooms[i])
         if rooms:
             with self.clock("snapshots"):
                 self.samples.made(numbers, wanted=wanted, new=new)
+
+    def _scatter_one_by_one(self, scattering: Scattered, numbers: range) -> None:
+        """Advance the source wavefield through new samples that no one keeps: each is met before the next is made."""
+        k = self.scheme.image_step
+        for i in numbers:
+            last = i == self.scheme.samples
+            self._advance_source(self.source, k, {i: scattering.room}, (i,), check_last=last)
+            self.source_steps += k
+            scattering.meet(i * k, scattering.room)
 
     def _advance_source(
         self,
@@ -374,6 +415,9 @@ class Sweeps:
         numbers = range(task.last, max(task.first, 1) - 1, -1)
         if not self.receiving:
             self.receiving = True
+            if shooting.scattering is not None:
+                with self.clock("source"):
+                    shooting.scattering.turn()
             self.receivers.clear()
             if shooting.companion is not None:
                 shooting.companion.state.clear()

@@ -1,0 +1,129 @@
+"""The wavefield that a perturbation scatters, beside the source wavefield whose samples it meets in order of time.
+
+It does not ask where the samples come from: from a sweep of the source wavefield alone, or from the first sweep of any
+scheme of checkpoints, whose later sweeps then serve the adjoint.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot
+from subsalt.kernels.problem import Z_FRONT, State
+from subsalt.kernels.work import Recorder
+from subsalt.methods.rtm.engine import window_taper
+from subsalt.methods.rtm.linear_setup import record_map
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.propagation.propagator import Propagator
+
+
+class Scattering:
+    """The scattered wavefield of a shot, and what its receivers record of it; on one process.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Setup that `linear_setup.linear_setup` makes.
+    shot : Shot
+        Positions.
+    dm : ndarray, shape of the model or of its three axes
+        Perturbation of 1 / v^2, s^2/m^2, on the whole grid of the model.
+    prop : Propagator
+        That of the shot.
+
+    Notes
+    -----
+    It rests until it meets the first sample, and what its state holds is cleared then: that may be a state that the
+    source wavefield had before, where all samples are kept by then.
+    """
+
+    def __init__(self, setup: MigrationSetup, shot: Shot, dm: NDArray, prop: Propagator) -> None:
+        self.setup, self.prop = setup, prop
+        window = np.asarray(dm).reshape(setup.model.grid.shape3)[setup.window(shot).slices]
+        self._amounts = scatterers(setup, prop, window)
+        recorder = prop.recorder(shot.rcv, setup.axis.nt)
+        assert isinstance(recorder, Recorder)
+        self._recorder = recorder
+        self._product: NDArray = np.zeros(prop.interior.shape, prop.dtype)
+        self._last = setup.axis.nt - 1
+        self._waves: State | None = None
+        self._moving = False
+
+    @property
+    def steps(self) -> int:
+        """Time steps of the scattered wavefield."""
+        return self._last
+
+    def use(self, waves: State) -> None:
+        """Say which state carries the scattered wavefield."""
+        self._waves = waves
+
+    def meet(self, n: int, field: NDArray) -> None:
+        """Scatter a sample of the source wavefield; one at the last time step reaches no receiver.
+
+        Parameters
+        ----------
+        n : int
+            Its time index, later than that of the sample before.
+        field : ndarray, shape of the window
+            u_tt there.
+        """
+        if n >= self._last:
+            return
+        waves, recorder = self._from_rest(), self._recorder
+        self.prop.advance(waves, n + 1 - waves.it, recorders=[recorder], check_last=False)
+        self._scatter(waves, field)
+        # the step had recorded its sample before
+        recorder.data[:, n + 1] = self.prop.kernels.record(self.prop.problem, waves.curr, recorder.points)
+
+    def data(self) -> NDArray[np.float64]:
+        """Return what the receivers recorded until the end, on the record axis, (nr, nt)."""
+        waves = self._from_rest()
+        self.prop.advance(waves, self._last - waves.it, recorders=[self._recorder])
+        _, recorded = self.prop.recorded(self._recorder)
+        return np.asarray(record_map(self.setup).apply(recorded.astype(np.float64)))
+
+    def _from_rest(self) -> State:
+        """Return the state, cleared before its first step."""
+        assert self._waves is not None
+        if not self._moving:
+            self._waves.clear()
+            self._moving = True
+        return self._waves
+
+    def _scatter(self, waves: State, field: NDArray) -> None:
+        """Add a sample times the perturbation to the current level of every field."""
+        prop = self.prop
+        for level, amount in zip(waves.curr, self._amounts, strict=True):
+            np.multiply(amount, field, out=self._product)
+            with prop.kernels.on_host(level) as u:
+                inside = prop.layout.view(u)[prop.interior.slices]
+                np.add(inside, self._product, out=inside)
+                if prop.problem.free_surface:  # the next step reads the odd images above the surface
+                    for k in range(1, prop.layout.radius + 1):
+                        u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
+
+
+def scatterers(setup: MigrationSetup, prop: Propagator, window: NDArray) -> list[NDArray]:
+    """Return what u_tt is multiplied by at every point of a window, for every field.
+
+    Parameters
+    ----------
+    window : ndarray
+        Perturbation of 1 / v^2 in the window of the shot.
+    """
+    values = window.astype(np.float64)
+    for weight in window_taper(setup, prop.window):
+        values = values * weight
+    problem = prop.problem
+
+    def inside(name: str) -> NDArray[np.float64]:
+        part = prop.layout.view(problem.param(name))[prop.interior.slices]
+        return np.asarray(part, dtype=np.float64)
+
+    amount = -float(setup.image_step) * values * inside("m")
+    if problem.n_fields == 1:
+        return [amount.astype(prop.dtype)]
+    e, s = inside("e"), inside("s")
+    return [(0.5 * (e + s) * amount).astype(prop.dtype), (0.5 * (s + 1.0) * amount).astype(prop.dtype)]
