@@ -162,8 +162,8 @@ prove-topography: build ## random surfaces over random velocities, 200 x 20,000 
 prove-gathers: build ## is a 4 % error of one layer found to 0.5 %, and its base put in place, by one command, in 2-D and 3-D: [PARTS=line,box,cost,marmousi] [PUBLISH=1]
 	$(PY) benchmarks/prove_gathers.py $(if $(PARTS),--parts $(PARTS)) $(if $(PUBLISH),--json docs/performance/prove-gathers.json)
 
-prove-lsrtm: build ## does least-squares migration explain Born data of Marmousi: [PUBLISH=1]
-	$(PY) benchmarks/prove_lsrtm.py $(if $(PUBLISH),--json docs/performance/prove-lsrtm.json)
+prove-lsrtm: build ## does least-squares migration explain Born data, scattered data and no noise: [PARTS=born,scattered,noise] [PUBLISH=1]
+	$(PY) benchmarks/prove_lsrtm.py $(if $(PARTS),--parts $(PARTS)) $(if $(PUBLISH),--json docs/performance/prove-lsrtm.json)
 
 prove-cures: build ## plant every mistake, paste every cure that check prints, compare images: [JOBS=2] [PLANTED="38 swell"] [PUBLISH=1]
 	@OMP_NUM_THREADS=1 $(PY) tests/check/planted --jobs $(or $(JOBS),2) $(if $(PUBLISH),--json docs/performance/prove-cures.json) $(PLANTED)
