@@ -94,15 +94,25 @@ def rate_of_a_sum(end: str) -> list[float]:
 
 
 def of_revolve(end: str) -> list[float]:
-    """Return measured over predicted seconds of revolve, and their range over rounds."""
-    found = record("revolve-time-8")
+    """Return measured over predicted seconds of revolve, and their range over rounds, on a processor."""
+    found = record("revolve-time-8" + ("" if end == "-family25" else end))
     rounds = [r["measured"] / r["predicted"] for r in found["rounds"]]
     return [found["ratio"], min(rounds), max(rounds)]
 
 
 def bar(name: str, *keys: str) -> Figures:
-    """Return values of a record that is one measurement."""
-    return lambda end: [record(name)[key] for key in keys]
+    """Return values of a record that is one measurement: that of a processor where it has one of its own."""
+    return lambda end: [
+        record(name + end if (RECORDS / f"{name}{end}.json").exists() else name)[key] for key in keys
+    ]
+
+
+def judged(end: str) -> list[float]:
+    """Return the rates at which models are read and judged, GB/s: in RSF, in SEG-Y."""
+    found = record("judging-model")
+    return [
+        found["gigabytes"] / found["phases"][f"{kind}, read and judged"]["seconds"] for kind in ("rsf", "sgy")
+    ]
 
 
 def kernel_of_the_published_case(end: str) -> list[float]:
@@ -183,6 +193,7 @@ ROWS: dict[str, Figures] = {
     "published case, PML": kernel_of_the_published_case,
     "the small case, PML": kernel_of_the_published_case,
     "revolve over steps": of_revolve,
+    "models read and judged": judged,
     "2-D step, 2000^2": ratios("iso2d-2000", "PML 12", "damping 40"),
     "rate, isotropic": rates("iso-256"),
     "rate, VTI": rates("vti-256"),
