@@ -139,6 +139,9 @@ class Mean:
         files = str(facts.run["files_read"])
         return MethodRows([(files, "files whose bytes were averaged")], titles={"shots": "Parts of the mean"})
 
+    def misfits(self, folder):
+        return ()
+
     def identity_text(self, again):
         return "the mean of all bytes"
 

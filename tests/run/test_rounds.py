@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ from rounds_case import ROUNDS, SIZE, UNITS, FixedPoint, expected, iterate
 from patience import PATIENCE
 from subsalt.errors import CorruptionError
 from subsalt.io.event_log import read_events
+from subsalt.io.faults import set_fault
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek
@@ -213,6 +217,69 @@ def test_a_damaged_result_of_a_round_is_computed_again(
     assert [r["attempt"] for r in peek(tmp_path / "run")] == [
         1 + (k == number) for k in range(ROUNDS) for _ in range(UNITS)
     ]
+
+
+class Superseding(FixedPoint):
+    """Of which a round needs what the round before has made, and nothing older."""
+
+    def close_round(self):
+        end = super().close_round()
+        k = self.state.round
+        before = [self.state.folder / f"rounds/x_{k - 1:03d}.npy"] if k else []
+        return replace(end, superseded=before)
+
+
+def there(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "rounds").iterdir())
+
+
+def damage(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+
+def test_what_later_rounds_do_not_read_is_removed_but_for_the_last(tmp_path: Path, whole: str) -> None:
+    """The last round is computed again from the one before it; where that is gone too, all are."""
+    run = tmp_path / "run"
+    assert iterate(run, Superseding).sha256 == whole
+    assert there(run) == ["x_001.npy", "x_002.npy"]
+    # nothing reads it any more
+    damage(run / "rounds/x_001.npy")
+    said: list[str] = []
+    assert iterate(run, Superseding, say=said.append).sha256 == whole
+    assert said == []
+    damage(run / "rounds/x_002.npy")
+    assert iterate(run, Superseding, say=said.append).sha256 == whole
+    assert said == [
+        "rounds/x_002.npy: the result of round 2 is damaged, and so is what it was made of; rounds 0 to 2 are computed "
+        "again"
+    ]
+    assert there(run) == ["x_001.npy", "x_002.npy"]
+    damage(run / "rounds/x_002.npy")
+    assert iterate(run, Superseding, say=said.append).sha256 == whole
+    assert said[1:] == ["rounds/x_002.npy: the result of round 2 is damaged; the round is computed again"]
+    assert [r["attempt"] for r in peek(run) if r["id"] == 1] == [2, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["rounds/x_000.npy", "ledger.json"])
+def test_killed_while_files_are_removed_it_removes_them_later(tmp_path: Path, whole: str, name: str) -> None:
+    """Before the first file goes the ledger knows that it may; what a kill leaves goes with the next start."""
+    run, child = tmp_path / "run", os.fork()
+    if child == 0:
+
+        def hook(operation, path, nbytes):
+            closed = (run / "rounds/x_002.npy").exists()
+            if operation in ("unlink", "rename") and str(path).endswith(name) and closed:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        set_fault(hook)
+        iterate(run, Superseding)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert "x_000.npy" in there(run)
+    assert iterate(run, Superseding).sha256 == whole
+    assert there(run) == ["x_001.npy", "x_002.npy"]
+    assert {r["attempt"] for r in peek(run)} == {1}
 
 
 def test_a_round_that_gives_another_result_is_refused(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ CONTENTS = (
     "images",
     "attempts",
     "rounds",
+    "iterations",
     "restart",
     "quarantine",
     "snapshots",
@@ -50,7 +51,17 @@ BESIDE = (
 )
 #: what is changed where it lies, not replaced
 IN_PLACE = ("run.lock", "events.jsonl", "ledger.sqlite", "ledger.sqlite-*")
-FOLDERS = ("pictures", "images", "attempts", "rounds", "restart", "quarantine", "snapshots", "previous")
+FOLDERS = (
+    "pictures",
+    "images",
+    "attempts",
+    "rounds",
+    "iterations",
+    "restart",
+    "quarantine",
+    "snapshots",
+    "previous",
+)
 
 
 def own_run(folder: Path, *, writing: bool = False, deep: bool = True) -> Path:

@@ -82,6 +82,9 @@ class Method(Protocol):
     def report_rows(self, facts: Any) -> Any:
         """Return the part of the report that runs of this method have."""
 
+    def misfits(self, folder: Path) -> Sequence[float]:
+        """Return the misfit of a run directory by iteration, over that of the start; empty without iterations."""
+
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the work that a changed job takes again, `again` being what of a unit depends on the change."""
 

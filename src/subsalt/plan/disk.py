@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,10 @@ class Disk:
     def fits(self) -> bool:
         """Whether there is room."""
         return self.total <= self.free
+
+    def holding(self, parts: Mapping[str, int]) -> Disk:
+        """Return it with further parts."""
+        return replace(self, parts={**self.parts, **parts})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

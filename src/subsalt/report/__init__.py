@@ -16,6 +16,7 @@ from subsalt.report.facts import RunFacts, gather
 #: key (a macro of ``templates/run.html``), title, what it shows
 SECTIONS = (
     ("pictures", "Image and survey", summary.pictures),
+    ("iterations", "Misfit by iteration", lambda facts: facts.of_method.iterations),
     ("parameters", "Parameters", lambda facts: facts.of_method.parameters),
     ("signal", "Steps on the traces", records.signal),
     ("findings", "Warnings and findings", summary.findings),
@@ -33,7 +34,7 @@ SECTIONS = (
     ("events", "Course of the run", records.events),
 )
 #: sections that are open when the page is
-OPEN = ("pictures", "parameters", "signal", "findings", "numbers")
+OPEN = ("pictures", "iterations", "parameters", "signal", "findings", "numbers")
 
 
 def write(run_dir: str | Path, path: str | Path | None = None) -> Path:

@@ -52,6 +52,8 @@ class MethodRows:
     cards: Sequence[tuple[str, str]] = ()
     #: parameters in the words of the field, as the macro ``parameters`` lays them out
     parameters: dict[str, Any] | None = None
+    #: numbers of every iteration, as the macro ``iterations`` lays them out
+    iterations: dict[str, Any] | None = None
     #: titles of sections that it calls otherwise
     titles: Mapping[str, str] = field(default_factory=dict)
     #: the partial result of a unit, whose hash the table of units shows
@@ -230,7 +232,7 @@ def _ledger(facts: RunFacts) -> None:
 
 _FIRST = (
     "image", "overview", "section", "inline", "crossline", "depth", "slice",
-    "survey", "model", "vp", "gather", "gathers", "fold", "hits",
+    "misfit", "difference", "iterations", "amplitude", "survey", "model", "vp", "gather", "gathers", "fold", "hits",
 )  # fmt: skip
 
 

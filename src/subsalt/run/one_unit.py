@@ -130,7 +130,7 @@ def _begin_round(run: ImagingRun, number: int | None) -> None:
     closed = closed_rounds(state.ledger) if state.ledger is not None and run.several_rounds else []
     results = state.world.bcast([vars(r) for r in closed])
     state.several_rounds = run.several_rounds
-    state.results = [RoundResult(dict(r["files"]), bool(r["last"])) for r in results]
+    state.results = [RoundResult.of(r) for r in results]
     state.round = len(state.results)
     with state.world.together():
         if number not in (None, state.round):

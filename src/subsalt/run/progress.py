@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -223,6 +223,8 @@ class View:
         The device: a GPU by its name, or the instruction set of the processor.
     round : int or None
         The current or last round of a method that has several; all other numbers count all rounds.
+    misfit : sequence of float
+        Misfit over that of the start by iteration, of a method that iterates.
     """
 
     run: str
@@ -243,6 +245,7 @@ class View:
     said: str = ""
     by: str = ""
     round: int | None = None
+    misfit: Sequence[float] = ()
 
     @property
     def over(self) -> bool:
@@ -250,8 +253,9 @@ class View:
         return self.state not in ("running", "stopping", "silent")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for ``--json``; with the round where there are several."""
-        return {k: v for k, v in asdict(self).items() if k != "round" or v is not None}
+        """Return it for ``--json``; with round and misfit where there are any."""
+        known = {"round": self.round is not None, "misfit": bool(self.misfit)}
+        return {k: v for k, v in asdict(self).items() if known.get(k, True)}
 
 
 def view_of(folder: Path) -> View:
@@ -305,6 +309,7 @@ def view_of(folder: Path) -> View:
         str(progress.get("now", "")),
         str(progress.get("by", "")),
         max((r["round"] for r in rows if "round" in r), default=None),
+        list(method_of_run(_run_facts(folder)).misfits(folder)),
     )
 
 
@@ -415,6 +420,7 @@ def lines(view: View) -> list[str]:
     again = f", {n['failed']} to be retried" if n["failed"] else ""
     if view.round is not None:
         out.append(f"round     {view.round}")
+    out += misfit_lines(view.misfit)
     units = f"{view.unit}s"
     out.append(f"{units:<9} {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
     for r in view.running:
@@ -436,6 +442,26 @@ def lines(view: View) -> list[str]:
         of_round = f" of round {hole['round']}" if "round" in hole else ""
         out.append(f"failed    shot {hole['shot']}{of_round}: {hole['reason']}")
     return out + _cure(view)
+
+
+#: characters of the longest bar of a misfit, and the iterations that are listed at most
+BAR, LISTED = 40, 12
+
+
+def misfit_lines(misfits: Sequence[float]) -> list[str]:
+    """Return a misfit by iteration as lines with bars: the first and the last ones."""
+    if not misfits:
+        return []
+    n = len(misfits) - 1
+    out = [f"misfit    {misfits[-1]:.3g} of the start after {n} iteration{'s' * (n != 1)}"]
+    numbers = list(range(len(misfits)))
+    if len(numbers) > LISTED:
+        numbers = [0, *numbers[1 - LISTED :]]
+    longest = max(misfits)
+    for k in numbers:
+        bar = "#" * round(BAR * misfits[k] / longest) if longest > 0 else ""
+        out.append(f"  {k:>6}  {misfits[k]:<8.3g} {bar}".rstrip())
+    return out
 
 
 def _cure(view: View) -> list[str]:

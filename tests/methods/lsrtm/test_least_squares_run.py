@@ -7,53 +7,23 @@ import json
 import os
 import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from launch import needs_mpi, run
+from least_squares_case import GRID, ITERATIONS, job_in, scattered_survey
 
 import subsalt as ss
 from subsalt.errors import ConfigError, FindingsError, MemoryPlanError
 from subsalt.io.faults import set_fault
-from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes.volume import read, write
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.methods.lsrtm import step_memory
+from subsalt.methods.lsrtm.course import kept_images
 from subsalt.methods.lsrtm.states import RoundFiles
-
-GRID = ss.Grid((31, 25), (10.0, 10.0))
-WAVELET = ss.ricker(15.0, 0.001)
-ITERATIONS = 3
-JOB = """
-method = "lsrtm"
-[data]
-files = ["shots.sgy"]
-first_breaks = "ignore"
-[model]
-vp = 2000
-[output]
-pictures = false
-[grid]
-spacing = 10
-shape = [31, 25]
-[source]
-f0 = 15
-[propagation]
-grid = "model"
-[inversion]
-iterations = {iterations}
-"""
-
-
-def job_in(folder: Path, survey: Path, more: str = "", iterations: int = ITERATIONS) -> Path:
-    """Write a job beside its traces; return its file."""
-    folder.mkdir(exist_ok=True, parents=True)
-    shutil.copy(survey, folder / "shots.sgy")
-    (folder / "job.toml").write_text(JOB.format(iterations=iterations) + more)
-    return folder / "job.toml"
+from subsalt.run.progress import lines, view_of
 
 
 def digest(folder: Path) -> str:
@@ -67,15 +37,7 @@ def facts(folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory) -> Path:
     """Return a file of the scattered traces of three shots."""
-    receivers = [[x, 0.0] for x in range(0, 301, 30)]
-    survey = ss.Survey.from_arrays([[50.0, 0.0], [150.0, 0.0], [250.0, 0.0]], receivers, nt=90, dt=0.002)
-    dm = np.zeros(GRID.shape)
-    dm[:, 13] = 4e-9
-    data = ss.born_operator(ss.EarthModel(GRID, 2000.0), survey, WAVELET).forward(dm).astype(np.float32)
-    shots = [replace(s, data=data[i]) for i, s in enumerate(survey.shots)]
-    path = tmp_path_factory.mktemp("traces") / "shots.sgy"
-    write_survey(path, replace(survey, shots=shots))
-    return path
+    return scattered_survey(tmp_path_factory.mktemp("traces"))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +60,13 @@ def test_a_run_gives_the_image_of_the_same_arrays(whole, survey):
     image = read(whole / "image.rsf").values
     assert np.linalg.norm(image - result.image) < 1e-4 * np.linalg.norm(result.image)
     assert "least-squares migration" in (whole / "image.rsf").read_text()
-    assert "misfit over that of the start" in (whole / "report.html").read_text()
+    page = (whole / "report.html").read_text()
+    for words in ("misfit over that of the start", "Misfit by iteration", f"ended: {said['reason']}."):
+        assert words in page
+    watched = view_of(whole)
+    assert watched.misfit == pytest.approx(said["misfit"])
+    bars = [line.split()[-1] for line in lines(watched) if line.endswith("#")]
+    assert [len(bar) for bar in bars] == [n for m in said["misfit"] if (n := round(40 * m))]
     events = [json.loads(line) for line in (whole / "events.jsonl").read_text().splitlines()]
     rounds = [e for e in events if e["event"] == "round"]
     assert [e["iteration"] for e in rounds] == list(range(ITERATIONS + 1))
@@ -176,6 +144,42 @@ def test_units_that_other_processes_compute_give_the_same_bytes(whole, survey, t
     assert digest(folder) == digest(whole)
 
 
+def test_it_keeps_the_last_states_and_every_image(whole, survey, tmp_path):
+    """Two states, the illumination, and an image of every iteration, of which the last is that of the run."""
+    names = {p.name for p in (whole / "rounds").iterdir()}
+    assert names == {f"state_00{k}.{end}" for k in (2, 3) for end in ("npy", "json")} | {"illumination.npy"}
+    assert [k.iteration for k in kept_images(whole)] == [1, 2, 3]
+    last = read(whole / "iterations/image_003.rsf").values
+    assert (last == read(whole / "image.rsf").values).all()
+    job = job_in(tmp_path, survey, "keep_images = 2\n", iterations=4)
+    ss.migrate_job(read_job(job))
+    assert [k.iteration for k in kept_images(tmp_path / "job.run")] == [1, 2, 4]
+    # how many are kept is no part of what the run is
+    job_in(tmp_path, survey, "keep_images = 0\n", iterations=5)
+    ss.migrate_job(read_job(job))
+    assert [k.iteration for k in kept_images(tmp_path / "job.run")] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "names", [["state_003.npy"], ["state_003.json"], ["illumination.npy", "state_002.npy"]]
+)
+def test_damaged_states_are_computed_again(whole, tmp_path, names):
+    shutil.copytree(whole.parent, tmp_path / "of")
+    run = tmp_path / "of/job.run"
+    before = {p.name: p.read_bytes() for p in (run / "rounds").iterdir()}
+    (run / "image.sgy").unlink()
+    for name in names:
+        (run / "rounds" / name).write_bytes(before[name][:-9])
+    said: list[str] = []
+    ss.migrate_job(read_job(run.parent / "job.toml"), say=said.append)
+    assert any("is damaged; the round is computed again" in s for s in said)
+    assert digest(run) == digest(whole)
+    # what nothing reads any more stays as it is
+    mended = {p.name: p.read_bytes() for p in (run / "rounds").iterdir()}
+    unread = {"state_002.npy"} & set(names)
+    assert {n: mended[n] for n in set(mended) - unread} == {n: before[n] for n in set(before) - unread}
+
+
 def test_a_start_a_mask_and_steps_on_traces(survey, whole, tmp_path):
     shutil.copytree(whole, tmp_path / "first.run")
     mask = np.ones(GRID.shape, np.float32)
@@ -199,6 +203,15 @@ def test_it_is_planned_and_checked(whole, subsalt_command):
     code, out, _ = subsalt_command("plan", whole.parent / "job.toml", "--no-measure")
     assert code == 0
     assert "3 iterations at most behind the migration" in out
+    planned = json.loads(subsalt_command("plan", whole.parent / "job.toml", "--no-measure", "--json")[1])
+    points = GRID.size
+    # of this run directory the states that are there are taken off
+    there = sum(p.stat().st_size for p in (whole / "rounds").iterdir())
+    assert planned["disk"]["parts"]["states"] == max(0, 80 * points - there)
+    fresh = ("plan", whole.parent / "job.toml", "--no-measure", "--json", "--run", whole.parent / "new.run")
+    planned = json.loads(subsalt_command(*fresh)[1])
+    assert (planned["states_bytes"], planned["images_bytes"]) == (80 * points, 3 * 4 * points)
+    assert planned["disk"]["total_bytes"] > planned["states_bytes"] + planned["images_bytes"]
     assert subsalt_command("check", whole.parent / "job.toml", "--no-map")[0] == 0
 
 

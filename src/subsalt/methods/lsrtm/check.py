@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from subsalt.errors import Finding, SubsaltError
+from subsalt.methods.lsrtm.comparing import compared
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import refuse_other_grid
 from subsalt.methods.lsrtm.noise import noise_of_job
@@ -31,6 +32,7 @@ def check_least_squares(job: LeastSquaresJob) -> CheckResult:
             looks = (
                 lambda: noise_of_job(job, ModelledFlow.of(job.load_survey())),
                 lambda: refuse_other_grid(job),
+                lambda: compared(job.load_survey(), job.inversion.compare_shots),
                 lambda: refuse_large_step(job.open_propagation_model().grid),
             )
             for look in looks:

@@ -18,8 +18,8 @@ from subsalt.methods.rtm.data_sections import DataSection
 from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import ImagingOptions
 
-#: keys of [inversion] after which a run is another one: all but how far it goes
-FAR = ("iterations", "misfit", "noise", "noise_factor")
+#: keys of [inversion] that change no state: how far the iteration goes, and what is shown of it
+FAR = ("iterations", "misfit", "noise", "noise_factor", "keep_images", "compare_shots")
 
 
 class LeastSquaresJob(Job):
@@ -103,8 +103,9 @@ class LeastSquaresJob(Job):
         """Add nothing: its tables with short forms are those of reverse time migration."""
 
     def of_the_image(self) -> dict[str, Any]:
-        """Return the resolved job without what cannot change a state: how far the iteration goes is left out."""
+        """Return the resolved job without what cannot change a state."""
         job = super().of_the_image()
         # the word of an estimate stays: the first round makes it
-        inversion = {k: v for k, v in job["inversion"].items() if k not in FAR or isinstance(v, str)}
+        far = [k for k in FAR if k != "noise" or not isinstance(job["inversion"][k], str)]
+        inversion = {k: v for k, v in job["inversion"].items() if k not in far}
         return job | {"inversion": inversion}

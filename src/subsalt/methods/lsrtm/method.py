@@ -92,8 +92,8 @@ class LeastSquaresMigration:
         return LeastSquaresRun(job, state)
 
     def view(self, folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
-        """Draw the image of a finished run."""
-        from subsalt.methods.rtm.view import view_run
+        """Draw image, misfit, images by iteration, their difference, and the amplitude along an event."""
+        from subsalt.methods.lsrtm.view import view_run
 
         return view_run(folder, path, how, say)
 
@@ -102,6 +102,12 @@ class LeastSquaresMigration:
         from subsalt.methods.lsrtm.report import rows
 
         return rows(facts)
+
+    def misfits(self, folder: Path) -> Sequence[float]:
+        """Return the misfit of a run by iteration, over that of the start."""
+        from subsalt.methods.lsrtm.course import misfits_of
+
+        return misfits_of(folder)
 
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the work that a changed job takes again."""

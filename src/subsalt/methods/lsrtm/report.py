@@ -1,23 +1,26 @@
-"""Section of the report on a least-squares migration: its misfit, and its parameters in the words of the field."""
+"""Sections of the report on a least-squares migration: its misfit by iteration, and its parameters."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
+from subsalt.inversion.cgls import Scalars
+from subsalt.methods.lsrtm.course import history_of, kept_images
 from subsalt.methods.rtm.report import parameters
+from subsalt.plan.plan import counted
 from subsalt.report import render
-from subsalt.report.facts import MethodRows, RunFacts, listed, section
+from subsalt.report.facts import MethodRows, RunFacts, section
 
 
 def rows(facts: RunFacts) -> MethodRows:
-    """Return the misfit of the last iteration with those before, and parameters."""
-    inversion = section(facts.run, "inversion")
-    misfit = [m for m in listed(inversion, "misfit") if render.is_number(m)]
+    """Return the misfit of the last iteration with those before, the numbers of all, and parameters."""
+    history = history_of(facts.folder)
     cards = []
-    if misfit:
-        course = ", ".join(f"{m:.3g}" for m in misfit)
-        about = f"misfit over that of the start; by iteration: {course}. {inversion.get('reason', '')}"
-        cards.append((f"{misfit[-1]:.3g}", about))
+    if history:
+        about = f"misfit over that of the start, after {counted(len(history) - 1, 'iteration')}"
+        cards.append((f"{history[-1].relative:.3g}", about))
     table: dict[str, Any] | None = parameters(facts)
     if table is not None:
         table["rows"] = [
@@ -31,4 +34,26 @@ def rows(facts: RunFacts) -> MethodRows:
             for name, key in (("Iterations at most", "iterations"), ("Preconditioner", "precondition"))
             if key in solve
         ]
-    return MethodRows(cards=cards, parameters=table)
+    return MethodRows(cards=cards, parameters=table, iterations=_iterations(facts, history))
+
+
+def _iterations(facts: RunFacts, history: Sequence[Scalars]) -> dict[str, Any] | None:
+    """Return the numbers of every iteration, why it ended, and the images that are kept; None before the first."""
+    if not history:
+        return None
+    most = max(s.relative for s in history) or 1.0
+    lines = [
+        (
+            str(s.iteration),
+            f"{s.relative:.4g}",
+            s.relative / most,
+            *((f"{s.alpha:.4g}", f"{s.curvature:.4g}", f"{s.pair:.1e}") if s.iteration else ("", "", "")),
+        )
+        for s in history
+    ]
+    return {
+        "rows": lines,
+        "reason": str(section(facts.run, "inversion").get("reason", "")),
+        "images": counted(len(kept_images(facts.folder)), "iteration") if kept_images(facts.folder) else "",
+        "run": shlex.quote(facts.folder.resolve().name),
+    }

@@ -8,9 +8,8 @@ when the job asks for more.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,13 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot
 from subsalt.errors import CorruptionError, DataError
 from subsalt.inversion.cgls import Cgls, CglsState
+from subsalt.io.publish import make_folder
 from subsalt.io.volumes.plane_file import open_planes
+from subsalt.io.volumes.volume import write
 from subsalt.job.signal.summary import signal_ended, signal_facts
+from subsalt.methods.lsrtm.comparing import Comparison, compared
+from subsalt.methods.lsrtm.course import image_path
+from subsalt.methods.lsrtm.disk import refuse_small_disk
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import on_wave_grid
 from subsalt.methods.lsrtm.noise import noise_of_job
@@ -45,9 +49,8 @@ from subsalt.parallel.comm import single
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger
-from subsalt.run.ledger_file import ROUNDS
 from subsalt.run.result import Written
-from subsalt.run.rounds import RoundEnd, closed_rounds
+from subsalt.run.rounds import RoundEnd, closed_rounds, store_rounds
 from subsalt.run.scheduler import RankGroups
 from subsalt.run.units import OneOf
 
@@ -91,12 +94,15 @@ class LeastSquaresRun(ShotsRun):
         with everybody.together():
             if everybody.is_root:
                 refuse_large_step(self.setup.model.grid)
+                refuse_small_disk(job, self.setup, self.plan, self.state.folder)
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
             self.start, self.mask = (
                 on_wave_grid(job, self.setup, "start"),
                 on_wave_grid(job, self.setup, "mask"),
             )
         self.products: list[ShotProducts] = []
+        with everybody.together():
+            self.shown = compared(self.survey, job.inversion.compare_shots)
 
     def facts(self) -> dict[str, Any]:
         """Return grid, time axes, model, plan and steps. On rank 0."""
@@ -107,9 +113,10 @@ class LeastSquaresRun(ShotsRun):
     def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
         """Return the frame of the sums; a run that its rules ended goes on when they no longer do."""
         closed = closed_rounds(ledger)
-        if closed and closed[-1].last and not self._reason(len(closed) - 1):
-            closed[-1] = replace(closed[-1], last=False)
-            ledger.set(ROUNDS, json.dumps([vars(r) for r in closed]))
+        # what cannot be read is computed again, and then has its end by the rules of now
+        with suppress(CorruptionError):
+            if closed and closed[-1].last and not self._reason(len(closed) - 1):
+                store_rounds(ledger, [*closed[:-1], replace(closed[-1], last=False)])
         return {"place": self.survey.frame}
 
     def _reason(self, number: int) -> str:
@@ -221,7 +228,11 @@ class LeastSquaresRun(ShotsRun):
         reason = str(facts["reason"])
         if reason:
             state.request.say(f"the iteration ends: {reason}")
-        return RoundEnd(files, last=bool(reason), facts=facts)
+        superseded = []
+        if state.round > 0:
+            before = RoundFiles(state.folder, state.round - 1)
+            superseded = [before.arrays, before.numbers]
+        return RoundEnd(files, bool(reason), facts, superseded)
 
     def _step(self, hashes: Mapping[int, str], damaged: list[int]) -> dict[str, Any]:
         """Write the next state; return its numbers and the names of its files. On rank 0."""
@@ -250,6 +261,7 @@ class LeastSquaresRun(ShotsRun):
                 before.read(), gradient, numbers[ENERGY]
             )
         files = RoundFiles(state.folder, state.round).write(new, shots, illumination)
+        self._keep_image(new)
         reason = self.job.inversion_options.rules.reason(new.scalars)
         return {
             "files": [str(f.relative_to(state.folder)) for f in files],
@@ -257,6 +269,21 @@ class LeastSquaresRun(ShotsRun):
             "relative_misfit": new.scalars.relative,
             **new.scalars.to_dict(),
         }
+
+    def _keep_image(self, new: CglsState) -> None:
+        """Write the image of a state where the job asks for it. On rank 0."""
+        number = new.scalars.iteration
+        if not self.job.inversion.keeps(number):
+            return
+        text = [f"made_by: least-squares migration, iteration {number}", f"run: {self.state.run_id[:24]}"]
+        path = image_path(self.state.folder, number)
+        make_folder(path.parent)
+        image = on_image_grid(self.setup, self._whole(new))
+        write(path, self.setup.image_grid, image, self.setup.model.frame, text=text, name="image")
+
+    def _whole(self, state: CglsState) -> NDArray[np.float64]:
+        """Return the perturbation of a state: its change, and what the iteration started from."""
+        return state.x if self.start is None else state.x + self.start.reshape(state.x.shape)
 
     def _iteration(self, illumination: NDArray[np.float64]) -> Cgls:
         """Return preconditioner and penalty, of arrays with three axes."""
@@ -292,9 +319,7 @@ class LeastSquaresRun(ShotsRun):
         """Carry the image of the last state to its grid, and write it and its pictures."""
         state = self.state
         with state.clock("image sum"):
-            change = self._last().x
-            dm = change if self.start is None else change + self.start.reshape(change.shape)
-            image = on_image_grid(self.setup, dm)
+            image = on_image_grid(self.setup, self._whole(self._last()))
             lo, hi = share(self.setup.image_grid.shape3[0], state.world)
             planes = ImagePlanes(lo, np.ascontiguousarray(image[lo:hi]), None)
         made = {
@@ -308,8 +333,28 @@ class LeastSquaresRun(ShotsRun):
         return self.written
 
     def finish(self) -> list[Path]:
-        """Return no pictures but those of the image."""
-        return []
+        """Draw the course of the iteration, and recorded and predicted traces of some shots. Collective."""
+        state = self.state
+        if not self.job.output.pictures:
+            return []
+        made: list[Path] = []
+        first = state.folder / "pictures" / "image.png"
+        mine = self.shown[state.world.rank :: state.world.size]
+        with state.world.together():
+            if state.world.is_root:
+                made += self._draw_course(first)
+            comparison = Comparison(self.setup, self.survey, self.flow, self._whole(self._last()))
+            made += comparison.draw(mine, first, state.run_id, state.clock)
+        return [Path(f) for some in state.world.allgather([str(f) for f in made]) for f in some]
+
+    def _draw_course(self, first: Path) -> list[Path]:
+        """Draw misfit and images by iteration beside a picture. On rank 0."""
+        from subsalt.methods.lsrtm.view import Course
+        from subsalt.view.pages import Sheet
+
+        with self.state.clock("pictures"):
+            sheet = Sheet(first, self.job.title or self.job.name, self.state.run_id)
+            return Course(self.state.folder).draw(sheet)
 
     def work_done(self) -> dict[str, int]:
         """Return the points that all ranks computed, and those of the grids. Collective."""
@@ -327,7 +372,7 @@ class LeastSquaresRun(ShotsRun):
 
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return the numbers of every iteration."""
-        history = [RoundFiles(self.state.folder, k).scalars() for k in range(self.state.round + 1)]
+        history = RoundFiles(self.state.folder, self.state.round).history()
         return self.signal_ended | {
             "image": {"path": Path(self.written.image).name, "sha256": self.written.sha256},
             "inversion": {

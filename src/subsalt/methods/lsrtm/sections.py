@@ -37,6 +37,23 @@ class InversionSection(Section):
         None,
         description="file that is 0 where the image does not change and 1 where it may, on the same grid",
     )
+    keep_images: int = Field(
+        1,
+        ge=0,
+        description="every how manieth iteration leaves its image in iterations/ of the run, beside the first; 0: none",
+    )
+    compare_shots: list[int] | Literal["auto"] = Field(
+        "auto",
+        description="shots whose recorded and predicted traces are drawn at the end; auto: first, middle and last",
+    )
+
+    def keeps(self, iteration: int) -> bool:
+        """Return whether an iteration leaves its image: the first, every so many, and 0 where there is a start."""
+        if not self.keep_images:
+            return False
+        if iteration == 0:
+            return self.start is not None
+        return iteration == 1 or iteration % self.keep_images == 0
 
 
 class LinearImagingSection(Section):

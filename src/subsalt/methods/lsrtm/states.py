@@ -1,4 +1,7 @@
-"""States of an iteration as files of a run: one of arrays and one of numbers for each closed round."""
+"""States of an iteration as files of a run: one of arrays and one of numbers, which has those of all states before.
+
+A later round reads the last state alone, and the illumination of the first round: `run.rounds` removes older ones.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class RoundFiles:
 
     @property
     def numbers(self) -> Path:
-        """Its numbers, and the shots whose products it is made of."""
+        """Its numbers with those of all states before it, and the shots whose products it is made of."""
         return self.folder / FOLDER / f"state_{self.number:03d}.json"
 
     @property
@@ -48,15 +51,20 @@ class RoundFiles:
         """Sum over shots of the squared source wavefield, of round 0."""
         return self.folder / FOLDER / "illumination.npy"
 
+    @property
+    def before(self) -> RoundFiles:
+        """Files of the round before."""
+        return RoundFiles(self.folder, self.number - 1)
+
     def write(
         self, state: CglsState, shots: list[int], illumination: NDArray[np.float64] | None
     ) -> list[Path]:
-        """Publish a state; return its files."""
+        """Publish a state behind that of the round before; return its files."""
         make_folder(self.arrays.parent)
         publish_array(self.arrays, np.stack(state.arrays))
-        publish_text(
-            self.numbers, json.dumps({"numbers": state.scalars.to_dict(), "shots": shots}, indent=1) + "\n"
-        )
+        history = [*(self.before.history() if self.number else []), state.scalars]
+        content = {"history": [s.to_dict() for s in history], "shots": shots}
+        publish_text(self.numbers, json.dumps(content, indent=1) + "\n")
         if illumination is None:
             return [self.arrays, self.numbers]
         publish_array(self.illumination, illumination)
@@ -75,17 +83,21 @@ class RoundFiles:
 
     def scalars(self) -> Scalars:
         """Return the numbers of the state; raises as `read`."""
-        return Scalars.from_dict(self._json()["numbers"])
+        return self.history()[-1]
+
+    def history(self) -> list[Scalars]:
+        """Return the numbers of all states up to this one; raises as `read`."""
+        return [Scalars.from_dict(numbers) for numbers in self._json()["history"]]
 
     def shots(self) -> list[int]:
         """Return the shots of the state; raises as `read`."""
         return [int(i) for i in self._json()["shots"]]
 
-    def _json(self) -> dict[str, dict]:
+    def _json(self) -> dict[str, list]:
         try:
-            content: dict[str, dict] = json.loads(own.read_text(self.numbers))
-            content["numbers"]["iteration"], content["shots"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            content: dict[str, list] = json.loads(own.read_text(self.numbers))
+            content["history"][-1]["iteration"], content["shots"]
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise CorruptionError(
                 f"{self.numbers} cannot be read: {error}",
                 "run the same command again: the round is computed again",

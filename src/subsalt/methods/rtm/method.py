@@ -122,6 +122,10 @@ class ReverseTimeMigration:
 
         return MethodRows(cards=cards(facts), parameters=parameters(facts))
 
+    def misfits(self, folder: Path) -> Sequence[float]:
+        """Return nothing: it does not iterate."""
+        return ()
+
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the wavefields that a changed job takes again."""
         return f"{' and '.join(again)} of every shot"

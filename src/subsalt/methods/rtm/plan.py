@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from subsalt.methods.rtm.model_reading import Reading, ratio, reading_of
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup, headers_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
-from subsalt.methods.rtm.setup import gate
+from subsalt.methods.rtm.setup import MigrationSetup, gate
 from subsalt.methods.rtm.traffic import Totals, of_shot, of_survey
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import PlannedDevice
@@ -49,6 +49,9 @@ from subsalt.propagation.grid_choice import points_needed
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
+
+#: bytes that a run of another method writes beside a migration, by what they are
+Beside = Callable[[MigrationSetup, Path], Mapping[str, int]]
 
 
 def sections(basis: ShotsBasis, head: list[str], rows: list[tuple[str, str]]) -> list[list[str]]:
@@ -250,8 +253,12 @@ class ShotsBasis:
         return choice.to_dict() | totals
 
 
-def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
-    """Plan reverse time migration, or modelling when the job has no `[data]`."""
+def plan_rtm(job: Job, request: PlanRequest, beside: Beside | None = None) -> Plan[ShotsBasis]:
+    """Plan reverse time migration, or modelling when the job has no `[data]`.
+
+    `beside` returns, by what they are, the bytes that a run of another method writes beside a migration, from its setup
+    and run directory.
+    """
     setup, survey, files = setup_of(job)
     migrates = job.data is not None
     folder = request.run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
@@ -263,6 +270,8 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
         largest = of_shot(needs, decision, needs.worst_shots[0])
         basis = replace(basis, largest_shot=largest, survey=of_survey(needs, decision))
     writes = Writes(disks[0].parts, migrates and job.output.pictures)
+    if beside is not None and isinstance(needs.setup, MigrationSetup):
+        disks[0] = disks[0].holding(beside(needs.setup, folder))
     spent = prediction_of(needs, decision, machine, writes, Surroundings.of(machine, folder))
     signal = signal_plan(survey, sum(len(s.rcv) for s in survey.shots))
     facts = {

@@ -1,0 +1,100 @@
+"""What is drawn of the course of a least-squares migration: events that are followed, traces by turns, and pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from least_squares_case import job_in, scattered_survey
+
+import subsalt as ss
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.errors import ConfigError, FindingsError
+from subsalt.job.base import read_job
+from subsalt.methods.lsrtm.course import KeptImage
+from subsalt.methods.lsrtm.view import chosen
+from subsalt.view.interleaved import Predicted
+from subsalt.view.reflector import follow, spread_of
+
+GRID = ss.Grid((41, 31), (10.0, 10.0), (100.0, 50.0))
+
+
+def section(slope: float, amplitude: np.ndarray) -> np.ndarray:
+    """Return an event of one sample, and a stronger one above, in the shallow part."""
+    out = np.zeros(GRID.shape)
+    rows = np.round(18 + slope * (np.arange(41) - 20)).astype(int)
+    out[np.arange(41), rows] = amplitude
+    out[:, 2] = 50.0
+    return out
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, -0.4])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_strongest_event_in_the_middle_is_followed_along_its_dip(slope, sign):
+    amplitude = sign * np.linspace(1.0, 3.0, 41)
+    image = section(slope, amplitude)
+    event = follow(image, GRID)
+    assert event.sign == sign
+    assert np.array_equal(event.rows, np.argmax(np.abs(image[:, 8:]), axis=1) + 8)
+    assert np.array_equal(event.amplitudes(image), np.abs(amplitude))
+    # a line from 1 to 3: the middle half has the values 1.5 to 2.45 in equal steps
+    middle = np.abs(amplitude)[10:31]
+    assert spread_of(np.abs(amplitude)) == pytest.approx(middle.std() / middle.mean())
+
+
+def test_an_event_is_named_by_a_point_near_it():
+    image = section(0.0, np.ones(41))
+    assert set(follow(image, GRID, (300.0, 75.0)).rows) == {2}
+    assert set(follow(image, GRID, (300.0, 50.0 + 200.0)).rows) == {18}
+    with pytest.raises(ConfigError, match="x = 900 m, depth 100 m: the section has x from 100 to 500 m"):
+        follow(image, GRID, (900.0, 100.0))
+    with pytest.raises(ConfigError, match="the image is zero at x = 300 m from depth 270 to 330 m"):
+        follow(image, GRID, (300.0, 300.0))
+
+
+def test_traces_take_turns_in_a_gather():
+    recorded, predicted = np.full((24, 5), 2.0), np.full((24, 5), 1.0)
+    shot = Predicted(recorded, predicted, TimeAxis(5, 0.004))
+    assert shot.width == 2
+    assert shot.by_turns()[:, 0].tolist() == [2.0, 2.0, 1.0, 1.0] * 6
+    assert shot.left == 0.25
+
+
+def test_images_are_chosen_where_they_change_most():
+    by_iteration = [KeptImage(k, Path()) for k in range(1, 41)]
+    numbers = [k.iteration for k in chosen(by_iteration)]
+    assert (numbers[0], numbers[-1], len(numbers)) == (1, 40, 6)
+    steps = np.diff(numbers)
+    assert (np.diff(steps) > 0).all()
+    assert [k.iteration for k in chosen(by_iteration[:4])] == [1, 2, 3, 4]
+
+
+def test_a_run_draws_its_course_and_so_does_view(tmp_path, subsalt_command):
+    """Every picture once: at the end of the run, in its report, and by `view` with an event named by a point."""
+    survey = scattered_survey(tmp_path / "traces")
+    job = job_in(tmp_path / "of", survey, "compare_shots = [2]\n", iterations=2)
+    job.write_text(job.read_text().replace("pictures = false", "pictures = true"))
+    done = ss.migrate_job(read_job(job))
+    run = Path(done.run_dir)
+    course = {f"image_{name}.png" for name in ("misfit", "iterations", "difference", "amplitude")}
+    names = {p.name for p in (run / "pictures").iterdir()}
+    assert names == course | {"image.png", "survey_map.png", "gathers_000002.png"}
+    page = (run / "report.html").read_text()
+    assert all(f"pictures/{name}" in page for name in names)
+    code, out, _ = subsalt_command("view", run, "-o", tmp_path / "line.png", "--at", "150,0,130", "--json")
+    assert code == 0
+    made = {Path(p).name for p in json.loads(out)["pictures"]}
+    assert made == {"line.png"} | {name.replace("image", "line") for name in course}
+    code, _, said = subsalt_command("view", run, "-o", tmp_path / "line.png", "--at", "150,0,990")
+    assert (code, "E833" in said) == (78, True)
+
+
+def test_a_shot_that_is_not_there_is_refused(tmp_path):
+    survey = scattered_survey(tmp_path / "traces")
+    job = job_in(tmp_path / "of", survey, "compare_shots = [2, 77]\n", iterations=2)
+    with pytest.raises(FindingsError) as refused:
+        ss.migrate_job(read_job(job))
+    (finding,) = [f for f in refused.value.findings if f.level == "error"]
+    assert "77" in finding.message
