@@ -160,6 +160,24 @@ def test_angles_are_made_of_the_sums_of_half_offsets_without_propagation(survey,
     assert len(facts["angles_deg"]) == 61
 
 
+def test_some_of_the_stored_half_offsets_and_columns_need_no_wavefields(survey, tmp_path):
+    run, fewer = tmp_path / "run", {"max": 40.0, "step": 20.0, "every": 14}
+    migrate_job(job_of(survey, more=GATHERS), run)
+    migrate_job(job_of(survey, more=GATHERS, imaging={"gathers": fewer}), tmp_path / "fresh")
+    made = reimage_run(run, tmp_path / "fewer", Wish(gathers="max=40, step=20, every=14"))
+    assert "kept wavefields" not in made.phases
+    wanted = (tmp_path / "fresh" / "gathers.sgy").read_bytes()[3600:]
+    assert (tmp_path / "fewer" / "gathers.sgy").read_bytes()[3600:] == wanted
+    is_image(tmp_path / "fewer", 14)
+    # of the new run those that it has, and no others
+    again = reimage_run(tmp_path / "fewer", tmp_path / "again", Wish(gathers="max=20, step=20, every=28"))
+    assert "kept wavefields" not in again.phases
+    for wish in ("max=80, every=7", "max=60, every=5"):
+        with pytest.raises(ConfigError, match="sums of the gathers need") as caught:
+            reimage_run(run, tmp_path / "more", Wish(gathers=wish))
+        assert caught.value.code == "E861"
+
+
 def test_damaged_sums_of_gathers_are_made_again(survey, tmp_path):
     run = tmp_path / "run"
     migrate_job(job_of(survey, more=GATHERS), run)

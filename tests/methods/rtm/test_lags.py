@@ -144,6 +144,27 @@ def test_ranks_share_the_columns_whatever_their_number() -> None:
             assert (sums == 0.5).all()
 
 
+def test_gathers_that_others_hold_are_taken_from_these() -> None:
+    grid, box = Grid((31, 12, 20), (20.0,) * 3), Box((2, 1, 0), (29, 11, 20))
+    stored, some = (
+        lags_of(GatherOptions(max=most, step=step, every=every, along=along), grid, grid, 0)
+        for most, step, every, along in ((100.0, 20.0, 3, "xy"), (80.0, 40.0, 6, "y"))
+    )
+    assert some.within(stored)
+    assert not stored.within(some)
+    sums = np.arange(np.prod(stored.inside(box).shape), dtype=np.float32).reshape(stored.inside(box).shape)
+    got = some.taken_from(stored, sums, box)
+    assert got.shape == some.inside(box).shape
+    each = sums.reshape(
+        9, 3, 22, 20
+    )  # columns 3 ... 27, 3 ... 9; five half offsets either side of zero, twice
+    # columns 6 ... 24 and 6; of the half offsets along y, the second half, every other one to 80 m
+    wanted = each[1::2, 1:2, 11:][:, :, [1, 3, 5, 7, 9]]
+    # zero is the same along both axes, and stands first among those along x
+    wanted[:, :, 2] = each[1::2, 1:2, 5]
+    assert np.array_equal(got, wanted.reshape(got.shape))
+
+
 # -- sums of a shot
 
 

@@ -322,6 +322,20 @@ class Lags:
             first += len(a.cells)
         return out
 
+    def within(self, stored: Lags) -> bool:
+        """Return whether other gathers have the sums of all half offsets and columns of these."""
+        shifts = [set(map(tuple, lags.shifts.tolist())) for lags in (self, stored)]
+        some = (set(a) <= set(b) for a, b in zip(self.summed, stored.summed, strict=True))
+        return all(some) and shifts[0] <= shifts[1]
+
+    def taken_from(self, stored: Lags, sums: NDArray[np.float32], box: Box) -> NDArray[np.float32]:
+        """Return the sums of these in a window from those of gathers that have them all (`within`)."""
+        own, theirs, shifts = self.inside(box), stored.inside(box), stored.shifts.tolist()
+        each = sums.reshape(*map(len, theirs.places), len(shifts), sums.shape[-1])
+        columns = [np.searchsorted(a, b) for a, b in zip(theirs.places, own.places, strict=True)]
+        chosen = each[np.ix_(*columns, [shifts.index(s) for s in self.shifts.tolist()])]
+        return np.ascontiguousarray(chosen.reshape(own.shape))
+
     @cached_property
     def name(self) -> str:
         """Name that tells these sums from those of other half offsets or columns."""

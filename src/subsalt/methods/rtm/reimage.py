@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,9 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.run_folder import claim_run, own_run
+from subsalt.methods.rtm.conditions import Lags
 from subsalt.methods.rtm.facts import beginning_facts, flatness_facts, gathers_facts, grid_facts
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
@@ -262,7 +264,7 @@ class ReimageRun(ImagingRun):
         state, source = self.state, self.source
         with state.clock("ledger"):
             held = intact(source.folder / "images", source.partials, state.world)
-            self.reuse = _offer(source, self.wish, self.setup, held)
+            self.reuse = _offer(source, self.wish, self.setup, held, self.survey.shots)
             with state.world.together():
                 _refuse_impossible(self.reuse, self.survey, source)
             self.origins = Counter(self.reuse.source_of(s.id) for s in self.survey.shots)
@@ -389,8 +391,14 @@ def _check_source(run: SourceRun, wish: Wish, setup: MigrationSetup, numerics: d
         )
 
 
-def _offer(run: SourceRun, wish: Wish, setup: MigrationSetup, held: dict[int, tuple[str, ...]]) -> Reuse:
-    """Return what the run offers for the wished-for image."""
+def _offer(
+    run: SourceRun,
+    wish: Wish,
+    setup: MigrationSetup,
+    held: dict[int, tuple[str, ...]],
+    shots: Sequence[Shot],
+) -> Reuse:
+    """Return what the run offers for the wished-for image of some shots."""
     # sums over other samples are in no partial image
     same = wish.times is None and wish.image_step is None and not wish.wavefields
     return Reuse(
@@ -400,7 +408,13 @@ def _offer(run: SourceRun, wish: Wish, setup: MigrationSetup, held: dict[int, tu
         held if same else {},
         by_shot(run.wavefields),
         wish.times or (None, None),
+        _gathers_of(run, setup, shots),
     )
+
+
+def _gathers_of(run: SourceRun, setup: MigrationSetup, shots: Sequence[Shot]) -> Lags | None:
+    """Return the half offsets and columns of the gathers of a run, whose model the new image has; None without any."""
+    return with_gathers(replace(setup, imaging=run.job.imaging_options), shots).lags
 
 
 def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:

@@ -22,7 +22,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
-from subsalt.methods.rtm.conditions import LAGS, LagSums, UpDown, condition_of
+from subsalt.methods.rtm.conditions import LAGS, Lags, LagSums, UpDown, condition_of
 from subsalt.methods.rtm.engine import ShotImage, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.offset_classes import WEIGHTED
@@ -195,6 +195,8 @@ class Reuse:
         Kept wavefields, by shot and name.
     times : tuple of float or None
         First and last time of the samples that count, s on the axis of the propagation; None: no limit.
+    gathers : Lags, optional
+        The gathers whose sums stand beside the partial images; some of their half offsets and columns serve, too.
     """
 
     setup: MigrationSetup
@@ -203,6 +205,7 @@ class Reuse:
     names: Mapping[int, tuple[str, ...]]
     wavefields: Kept
     times: Times = (None, None)
+    gathers: Lags | None = None
     wanted: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,7 +242,15 @@ class Reuse:
 
     def missing(self, shot: int) -> list[str]:
         """Return the sums of a shot that its partial image does not hold."""
-        return [name for name in self.wanted if name not in self.names.get(shot, ())]
+        held = self.names.get(shot, ())
+        return [name for name in self.wanted if name not in held and not self._among(name, held)]
+
+    def _among(self, name: str, held: Collection[str]) -> bool:
+        """Return whether a sum is that of gathers of which a partial image holds more."""
+        lags, more = self.setup.lags, self.gathers
+        if lags is None or more is None or name != lags.name or more.name not in held:
+            return False
+        return lags.within(more)
 
     def unmade(self, shot: int) -> list[str]:
         """Return the wavefields that a shot's missing sums need and that were not kept."""
@@ -278,10 +289,12 @@ class Reuse:
                 out = file.read(window.lo[0], window.hi[0])
                 lags = self.setup.lags
                 if lags is not None and lags.name not in missing:
-                    columns = lags.inside(window).columns
-                    out = out | {
-                        lags.name: read_lags(self.run / "images", shot.id, file, columns.lo[0], columns.hi[0])
-                    }
+                    stored = lags if lags.name in self.names[shot.id] else self.gathers
+                    assert stored is not None
+                    columns = stored.inside(window).columns
+                    read = read_lags(self.run / "images", shot.id, file, columns.lo[0], columns.hi[0])
+                    read = read if stored is lags else lags.taken_from(stored, read, window)
+                    out = out | {lags.name: read}
         if missing:
             try:
                 out = out | self._of_wavefields(shot, window, missing, progress)
