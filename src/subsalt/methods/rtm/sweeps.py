@@ -7,7 +7,7 @@ for the first time, in the order of time, and products are added sample by sampl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
 from typing import Protocol
 
@@ -436,14 +436,17 @@ class Sweeps:
 
         def advance(until: int, snapshots: Snapshots) -> None:
             """Take the receiver wavefield to a time index; the products of all samples on the way are added."""
-            if until == self.receivers.it:
+            now = self.receivers.it
+            if until == now:
                 return  # the last sample, when it is the last time step too: it meets a field at rest
+            # of many pieces each looks at what it passes alone
+            passed = {it: u for it, u in correlation.fields.items() if now < it <= until}
             shooting.prop.advance(
                 self.receivers,
                 until - self.receivers.it,
                 sources=[shooting.receivers],
                 snapshots=snapshots if snapshots.fields else None,
-                correlation=correlation if fields else None,
+                correlation=replace(correlation, fields=passed) if passed else None,
                 progress=lambda it: self.reached(done + it - before),
                 check_last=until == end and task.first == 0,
             )
