@@ -10,7 +10,8 @@ than a twentieth of the run are printed with what was planned; so is the part of
     python benchmarks/plan_against_measured.py [--cases iso-2d-store kirchhoff-3d] [--ranks 1 2] [--publish]
 
 A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory), ``disk``,
-``revolve``, ``both`` or ``boundary``; ``auto`` says nothing of it. ``kirchhoff-2d`` and ``kirchhoff-3d`` are time
+``revolve``, ``both`` or ``boundary``; ``auto`` says nothing of it, and ``gathers`` neither: nine shots with 41 half
+offsets. ``kirchhoff-2d`` and ``kirchhoff-3d`` are time
 migrations; cases of a marine line (`marine_line`) have steps on traces and a wavelet from a file. Prints a table and,
 last, one JSON object; ends with 1 when counters, memory or disk are off.
 """
@@ -56,6 +57,7 @@ VOLUMES = {"iso": ("vp",), "vti": ("vp", "epsilon", "delta"), "tti": ("vp", "eps
 VALUES = {"vp": 2000.0, "epsilon": 0.1, "delta": 0.05, "theta": 20.0}
 STRATEGIES = {
     "auto": "",
+    "gathers": "",
     "store": 'place = "memory"',
     "disk": 'strategy = "store"\nplace = "disk"',
     "revolve": 'strategy = "revolve"\nplace = "memory"',
@@ -87,6 +89,8 @@ SOME = [
 MEMORY_BAR, DISK_BAR, WALL_BAR = 0.10, 0.05, 0.02
 #: processes that run before, on the mean of a minute, from which on seconds mean nothing
 NOISY = 0.5
+#: shots of a case with gathers
+NINE = 9
 #: seconds between two looks at a run
 LOOK = 0.01
 
@@ -126,6 +130,8 @@ def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     how = f"[checkpoint]\n{STRATEGIES[parts]}\n" if STRATEGIES[parts] else ""
     job = folder / "job.toml"
     own = '[propagation]\ngrid = "model"\n'
+    if parts == "gathers":
+        how = "[imaging.gathers]\nmax = 200\n"  # twenty cells of 10 m on either side
     job.write_text(f'[data]\nfiles = ["shots.sgy"]\n{line}\n[model]\n{files}\n[source]\nf0 = 12\n{own}{how}')
     return job
 
@@ -196,7 +202,8 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
     """Return plan and run of one case side by side."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        job, run = write_case(folder, name, shots=max(2, ranks)), folder / "run"
+        shots = NINE if name.endswith("-gathers") else max(2, ranks)
+        job, run = write_case(folder, name, shots), folder / "run"
         plan = plan_job(Job.from_toml(job), ranks, run_dir=run, measure=True)
         start = [str(BIN / "mpiexec"), "-n", str(ranks)] if ranks > 1 else []
         memory, disk, seconds = watched(

@@ -343,3 +343,28 @@ def test_gathers_of_an_image_have_coordinates_and_come_back(grid, angles, tmp_pa
     assert equal(again, result)
     with pytest.raises(DataError, match="places were selected"):
         MigrationResult.from_xarray(dataset.isel(gather_x=[0]))
+
+
+@pytest.mark.parametrize("grid", [GRID, GRID3])
+def test_offset_gathers_have_their_offsets_and_come_back(grid, tmp_path):
+    """Of an image, and of a run."""
+    from subsalt.methods.rtm.image_sum import GatherPlanes
+    from subsalt.methods.rtm.offset_classes import OffsetAxis
+    from subsalt.methods.rtm.stored_gathers import StoredGathers
+
+    columns = ((0, 2), (0,) if grid.ndim == 2 else (0, 2))
+    axis = OffsetAxis(0, (0, 0, 0), (50.0, 150.0, 250.0))
+    values = RNG.standard_normal((2, len(columns[1]), 3, grid.shape[-1])).astype(np.float32)
+    image = RNG.standard_normal(grid.shape).astype(np.float32)
+    planes = (GatherPlanes(axis, (), columns, values),)
+    result = MigrationResult(image, None, grid, 0.001, 2, 0, {"wall": 1.0}, 10, planes)
+    dataset = result.to_xarray()
+    array, places = dataset["gathers"], "xy"[: grid.ndim - 1]
+    assert array.dims == (*(f"gather_{k}" for k in places), "offset", "z")
+    assert array["offset"].values.tolist() == [50.0, 150.0, 250.0]
+    assert array["offset"].attrs["units"] == "m"
+    assert array["offset"].attrs["long_name"] == "offset of source and receiver"
+    assert equal(MigrationResult.from_xarray(through_a_file(dataset, tmp_path / "image.nc")), result)
+    run = StoredGathers(grid, columns, axis.lags, "offset", values).to_xarray()["gathers"]
+    assert run.dims == (*places, "offset", "z")
+    assert np.array_equal(run.values.reshape(values.shape), values)

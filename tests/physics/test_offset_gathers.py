@@ -30,9 +30,14 @@ STEP = 2 * APART
 def reflection(shot: Shot, survey: Survey) -> np.ndarray:
     """Return the exact traces of a reflector whose coefficient is R at every angle: those of the mirror source."""
     apart = np.stack([shot.rcv[:, 0] - shot.src[0], np.full(len(shot.rcv), 2 * DEPTH)], axis=1)
-    nt = len(WAVELET.samples) + int(survey.time.duration / WAVELET.dt)
-    traces = R * isotropic_waveform(apart, V, WAVELET.samples, WAVELET.dt, nt)
-    t = WAVELET.t0 + WAVELET.dt * np.arange(nt)
+    return mirrored(apart, survey, WAVELET)
+
+
+def mirrored(apart: np.ndarray, survey: Survey, wavelet: subsalt.Wavelet) -> np.ndarray:
+    """Return the traces of receivers that lie `apart` from a mirror source, m."""
+    nt = len(wavelet.samples) + int(survey.time.duration / wavelet.dt)
+    traces = R * isotropic_waveform(apart, V, wavelet.samples, wavelet.dt, nt)
+    t = wavelet.t0 + wavelet.dt * np.arange(nt)
     return CubicSpline(t, traces, axis=1)(survey.time.t0 + survey.time.dt * np.arange(survey.time.nt)).astype(
         np.float32
     )
@@ -88,6 +93,55 @@ def test_the_classes_add_up_to_the_image(made) -> None:
     once_more = 0.5 * np.finfo(np.float32).eps * 11
     assert image.any()
     assert np.abs(total - image).max() <= (rounded + once_more) * np.abs(gathers.values).max()
+
+
+# -- in 3-D
+
+#: a box of 600 x 600 m, its reflector, and where gathers are looked at; the offset of every shot there
+BOX = Grid((49, 49, 29), (12.5, 12.5, 12.5))
+BASE, MIDDLE, OFFSET, WAVES = 250.0, 24, 150.0, ricker(18.0, 0.001)
+
+
+@pytest.fixture(scope="module")
+def by_azimuth() -> dict[int, tuple[np.ndarray, tuple[float, ...]]]:
+    """Return the gather at the middle of the box of one shot each, whose offset there has three azimuths, degrees."""
+    side = 25.0 * np.arange(25)
+    places = np.stack([*(a.ravel() for a in np.meshgrid(side, side, indexing="ij")), np.zeros(625)], axis=1)
+    out = {}
+    for azimuth in (0, 45, 90):
+        way = 0.5 * OFFSET * np.array([np.cos(np.radians(azimuth)), np.sin(np.radians(azimuth))])
+        source = (*(BOX.spacing[0] * MIDDLE + way), 0.0)
+        survey = Survey.from_arrays([source], places, nt=110, dt=0.004)
+        (shot,) = survey.shots
+        shot.data = mirrored(shot.rcv - shot.src + [0.0, 0.0, 2 * BASE], survey, WAVES)
+        gathers = GatherOptions(kind="offset", max=400.0, step=100.0, every=MIDDLE)
+        (planes,) = subsalt.migrate(EarthModel(BOX, V), survey, WAVES, gathers=gathers).gathers
+        out[azimuth] = planes.values[1, 1], planes.traces
+    return out
+
+
+def test_in_3d_an_offset_is_a_length_whatever_its_azimuth(by_azimuth) -> None:
+    """The event lies at its depth with one amplitude, in the classes of an offset that counts as farther than it is.
+
+    Across the offset h a Fresnel zone of the receivers reaches y, y^2 = wavelength * path / 2: there offsets are
+    ``sqrt(h^2 + y^2)``, at most y^2 / 2h longer.
+    """
+    path = np.hypot(2 * BASE, OFFSET)
+    longer = V / 18.0 * path / 2 / (2 * OFFSET)
+    z = np.arange(BASE / 12.5 - 4, BASE / 12.5 + 5).astype(int)
+    fine = np.linspace(z[0], z[-1], 801)
+    heights = []
+    for azimuth, (gather, traces) in by_azimuth.items():
+        event = CubicSpline(z, gather.sum(axis=0)[z])(fine)
+        assert abs(12.5 * fine[np.argmax(event)] - BASE) <= 12.5, azimuth
+        parts = gather[:, z[4]]
+        assert OFFSET <= parts @ np.array(traces) / parts.sum() <= OFFSET + longer, azimuth
+        assert np.argmax(parts) == traces.index(OFFSET), azimuth
+        heights.append(float(event.max()))
+    assert max(heights) / min(heights) <= 1.05, heights
+    # both axes are alike, but for the order of sums
+    (along_x, _), (along_y, _) = by_azimuth[0], by_azimuth[90]
+    assert np.abs(along_x - along_y).max() <= 1e-4 * np.abs(along_x).max()
 
 
 # -- the quotient

@@ -11,11 +11,13 @@ import pytest
 import subsalt as ss
 from subsalt import kernels
 from subsalt.acquisition.injection import HICKS, sinc_points, supports
+from subsalt.kernels import cpu
 from subsalt.methods.rtm import conditions
 from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
 from subsalt.methods.rtm.image_sum import ImageSum, sums_bytes
-from subsalt.methods.rtm.memory import shot_memory
+from subsalt.methods.rtm.memory import check_memory, shot_memory
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.domain import shell_of, shell_shape
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
@@ -109,6 +111,43 @@ def test_an_image_takes_the_memory_that_is_declared(
     )
     assert declared <= peak + 100e3, (declared / image.size, peak / image.size)
     assert peak <= declared + edges + 100e3, (declared / image.size, peak / image.size)
+
+
+def test_nine_shots_with_41_half_offsets_take_the_memory_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of compiled code are counted as NumPy's, which Python traces. Within a tenth of the plan."""
+    grid = ss.Grid((48, 24, 24), (10.0, 10.0, 10.0))
+    x, y = (10.0 * np.linspace(0.2, 0.8, 3) * n for n in grid.shape[:2])
+    receivers = [(10.0 * i, 10.0 * j, 10.0) for i in range(0, 48, 4) for j in range(0, 24, 6)]
+    survey = ss.Survey.from_arrays([(a, b, 10.0) for a in x for b in y], receivers, nt=31, dt=0.004)
+    for shot in survey.shots:
+        shot.data = np.ones((len(receivers), 31), np.float32)
+    model, wavelet = ss.EarthModel(grid, vp=np.full(grid.shape, 2000.0, np.float32)), ss.ricker(20.0, 0.004)
+    options = {
+        "gathers": ss.GatherOptions(max=200.0, every=4),
+        "checkpoint": ss.CheckpointOptions(strategy="store"),
+    }
+
+    def allocate(shape: list[int], threads: int, zeroed: bool = True) -> np.ndarray:
+        size = 4 * math.prod(shape)
+        room = np.zeros(size + 64, np.uint8)
+        first = -room.ctypes.data % 64
+        return room[first : first + size].view(np.float32).reshape(shape)
+
+    monkeypatch.setattr(cpu._native, "allocate", allocate)
+    imaging = ImagingOptions(gathers=options["gathers"])
+    setup = with_gathers(
+        MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(), imaging), survey.shots
+    )
+    planned = sum(check_memory(setup, survey.shots).values())
+    ss.migrate(model, survey.select([1]), wavelet, threads=1, **options)  # what is loaded at first use
+    tracemalloc.start()
+    try:
+        made = ss.migrate(model, survey, wavelet, threads=1, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(made.gathers[0].traces) == 41
+    assert abs(planned / peak - 1) <= 0.1, (planned, peak)
 
 
 def test_a_shell_has_the_shape_of_its_fields() -> None:
