@@ -50,8 +50,8 @@ def test_gathers_have_the_bytes_of_one_process(tmp_path):
         if name == "line":
             # kept by ranks that share a shot, summed by one
             job.write_text(job.read_text().replace(imaging, "") + '[checkpoint]\nkeep = "both"\n')
-            kept = run(2, ["subsalt", "migrate", job, "--run", folder / "kept"])
-            assert kept.rc == 0, kept
+            done = run(2, ["subsalt", "migrate", job, "--run", folder / "kept"])
+            assert done.rc == 0, done
             again = reimage_run(folder / "kept", folder / "again", Wish(gathers="max=80, every=4"))
             assert "kept wavefields" in again.phases
             for file in ("gathers.sgy", "image.sgy"):
