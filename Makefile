@@ -71,10 +71,16 @@ cuda: build ## compile the plug-in for GPUs, with the CUDA compiler of the syste
 	cp build/cuda/libsubsalt_cuda.so $$to/.new-cuda.so && mv -f $$to/.new-cuda.so $$to/libsubsalt_cuda.so
 	@$(BIN)/subsalt doctor | grep -i gpu
 
-cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90, sm_100 and PTX, where there is a CUDA compiler
+# generations of GPUs for which `cuda-check` makes machine code; always told to CMake, which would keep those of the last time
+SM = 80 90 100
+TARGETS = $(addsuffix -real;,$(SM))80-virtual
+empty :=
+cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90, sm_100 and PTX, where there is a CUDA compiler: [SM=80]
 	@nvcc="$(NVCC)"; [ -n "$$nvcc" ] || { echo "no CUDA compiler here: device code not compiled (make cuda fetches one)"; exit 0; }; \
-	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
-	$(CMAKE) --build build/cuda -j 2 && $(PY) native/cuda/check_ptx.py $$nvcc build/cuda/libsubsalt_cuda.so
+	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" -DSUBSALT_KEEP_PTX=ON \
+		-DCMAKE_CUDA_ARCHITECTURES="$(subst $(empty) ,,$(TARGETS))" >/dev/null && \
+	$(CMAKE) --build build/cuda -j 2 && find build/cuda/kept -type f ! -name '*.ptx' -delete && \
+	$(PY) native/cuda/check_ptx.py $$nvcc build/cuda/libsubsalt_cuda.so --kept build/cuda/kept --sm $(SM)
 
 wheel: $(STAMP) ## source distributions and wheels into dist/, audited and checked: [PYTHONS="python3.11 /path/to/python3.13"]
 	@$(PY) packages/wheels.py --out $(DIST) $(if $(PYTHONS),--python $(PYTHONS))

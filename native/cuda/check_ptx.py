@@ -1,10 +1,11 @@
 """Are all device operations rounded as written, and does the plug-in carry code for all GPUs?
 
-    python native/cuda/check_ptx.py NVCC [PLUGIN]
+    python native/cuda/check_ptx.py NVCC [PLUGIN] [--kept FOLDER] [--sm 80 90 100]
 
-Compiles every device source to PTX and looks at its arithmetic: what has no rounding of its own (`.rn`) may be joined
-into multiply-adds by the assembler, an `.approx` is another function on every generation, and without `.ftz` denormals
-stay. Any of these would give other bits than the CPU's. Ends with 1 and the instructions when there is one.
+Compiles every device source to PTX, or takes the PTX that the build of the plug-in has kept, and looks at its
+arithmetic: what has no rounding of its own (`.rn`) may be joined into multiply-adds by the assembler, an `.approx` is
+another function on every generation, and without `.ftz` denormals stay. Any of these would give other bits than the
+CPU's. Ends with 1 and the instructions when there is one.
 
 Two approximations are excepted in two sources, which correct them: they are counted and named, since what the assembler
 and the hardware make of them is not looked at here.
@@ -15,11 +16,13 @@ generation; for other GPUs it translates PTX, if that is no newer than the drive
 
 from __future__ import annotations
 
+import argparse
 import re
 import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -62,13 +65,13 @@ def carried(library: bytes) -> tuple[set[int], dict[int, str]]:
     return machine, ptx
 
 
-def report_code(library: bytes) -> tuple[str, bool]:
+def report_code(library: bytes, generations: Iterable[int] = GENERATIONS) -> tuple[str, bool]:
     """Return what to say of the code in a plug-in, and whether it is what it must be."""
     machine, ptx = carried(library)
     names = ", ".join(f"sm_{g}" for g in sorted(machine)) or "no GPU"
     of_ptx = ", ".join(f"PTX {version} of sm_{g}" for g, version in sorted(ptx.items())) or "no PTX"
     said = f"the plug-in ({len(library) / 1e6:.1f} MB) carries machine code for {names}, and {of_ptx}"
-    return said, machine == GENERATIONS and set(ptx) == {OLDEST}
+    return said, machine == set(generations) and set(ptx) == {OLDEST}
 
 
 def wrong(instruction: str, source: str = "") -> bool:
@@ -79,15 +82,37 @@ def wrong(instruction: str, source: str = "") -> bool:
     return "rn" not in parts or "approx" in parts or (parts[-1] == "f32" and "ftz" not in parts)
 
 
-def arithmetic(nvcc: str, source: Path) -> Counter[str]:
-    """Return the arithmetic instructions of a device source, counted."""
+def compiled(nvcc: str, source: Path) -> str:
+    """Return the PTX of a device source."""
     done = subprocess.run(
         [nvcc, "-ptx", *FLAGS, *INCLUDES, str(source), "-o", "-"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return Counter(ARITHMETIC.findall(done.stdout))
+    return done.stdout
+
+
+def kept(folder: Path, source: Path) -> str:
+    """Return the PTX of a device source that nvcc kept; its name has the generation where there are several.
+
+    Raises
+    ------
+    SystemExit
+        When it is not there, or older than the source.
+    """
+    found = [folder / f"{source.stem}{of}.ptx" for of in (f".compute_{OLDEST}", "")]
+    newest = max((p for p in found if p.is_file()), key=lambda p: p.stat().st_mtime, default=None)
+    if newest is None or newest.stat().st_mtime < source.stat().st_mtime:
+        raise SystemExit(
+            f"{folder} has no PTX of {source.name} as it is now: compile the plug-in with SUBSALT_KEEP_PTX"
+        )
+    return newest.read_text()
+
+
+def arithmetic(ptx: str) -> Counter[str]:
+    """Return the arithmetic instructions of PTX, counted."""
+    return Counter(ARITHMETIC.findall(ptx))
 
 
 def report(found: dict[str, Counter[str]]) -> tuple[str, list[str]]:
@@ -117,20 +142,33 @@ def report(found: dict[str, Counter[str]]) -> tuple[str, list[str]]:
     return said, []
 
 
-def main(nvcc: str, plugin: str = "") -> int:
+def main(nvcc: str, plugin: Path | None, kept_in: Path | None, generations: list[int]) -> int:
     """Look at all sources, and at the plug-in; return the exit code."""
     sources = sorted(HERE.glob("*.cu"))
     with ThreadPoolExecutor(2) as pool:
-        counted = list(pool.map(lambda s: arithmetic(nvcc, s), sources))
-    said, bad = report({s.name: c for s, c in zip(sources, counted, strict=True)})
+        ptx = pool.map(lambda s: compiled(nvcc, s) if kept_in is None else kept(kept_in, s), sources)
+        counted = {s.name: arithmetic(text) for s, text in zip(sources, ptx, strict=True)}
+    said, bad = report(counted)
     print("\n".join(bad), file=sys.stderr, end="\n" if bad else "")
     print(said)
-    if not plugin:
+    if plugin is None:
         return int(bool(bad))
-    said, complete = report_code(Path(plugin).read_bytes())
-    print(said if complete else f"{said}; wanted: {sorted(GENERATIONS)}, and PTX of {OLDEST}")
+    said, complete = report_code(plugin.read_bytes(), generations)
+    print(said if complete else f"{said}; wanted: {sorted(generations)}, and PTX of {OLDEST}")
     return int(bool(bad) or not complete)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("nvcc")
+    parser.add_argument("plugin", type=Path, nargs="?")
+    parser.add_argument(
+        "--kept", type=Path, metavar="FOLDER", help="PTX that the build of the plug-in has kept"
+    )
+    parser.add_argument(
+        "--sm", type=int, nargs="+", default=sorted(GENERATIONS), help="machine code it must carry"
+    )
+    given = parser.parse_args()
+    sys.exit(main(given.nvcc, given.plugin, given.kept, given.sm))

@@ -1,5 +1,6 @@
 """What `native/cuda/check_ptx.py` says of arithmetic instructions: nothing excepted goes under the name of rounded."""
 
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "native" / "cuda"))
 
 import check_ptx
+import pytest
 
 ROUNDED = Counter({"add.rn.ftz.f32": 5, "fma.rn.ftz.f32": 3, "fma.rn.f64": 2})
 
@@ -59,3 +61,26 @@ def test_the_code_in_a_plugin_is_named_and_must_be_complete():
         assert not check_ptx.report_code(code_of(*ours[:lacking], *ours[lacking + 1 :]))[1]
     assert not check_ptx.report_code(code_of(*ours, (1, 90, (9, 0))))[1]
     assert check_ptx.report_code(b"nothing")[0].endswith("machine code for no GPU, and no PTX")
+
+
+def test_fewer_generations_are_complete_where_fewer_were_asked_for():
+    oldest = code_of((2, 80, (8, 1)), (1, 80, (9, 0)))
+    assert check_ptx.report_code(oldest, [80])[1]
+    assert not check_ptx.report_code(oldest)[1]
+
+
+def test_kept_ptx_is_that_of_the_source_as_it_is(tmp_path):
+    source = tmp_path / "planes.cu"
+    source.touch()
+    with pytest.raises(SystemExit, match=r"no PTX of planes\.cu"):
+        check_ptx.kept(tmp_path, source)
+    (tmp_path / "planes.compute_90.ptx").write_text("of another generation")
+    (tmp_path / "planes.ptx").write_text("\tadd.rn.ftz.f32 %f1, %f2, %f3;\n")
+    assert check_ptx.arithmetic(check_ptx.kept(tmp_path, source)) == {"add.rn.ftz.f32": 1}
+    # of several generations the oldest is looked at; it is the newer build here
+    (tmp_path / "planes.compute_80.ptx").write_text("\tmul.rn.ftz.f32 %f1, %f2, %f3;\n")
+    os.utime(tmp_path / "planes.ptx", (1, 1))
+    assert check_ptx.arithmetic(check_ptx.kept(tmp_path, source)) == {"mul.rn.ftz.f32": 1}
+    os.utime(tmp_path / "planes.compute_80.ptx", (1, 1))
+    with pytest.raises(SystemExit, match="as it is now"):
+        check_ptx.kept(tmp_path, source)
