@@ -19,13 +19,15 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-slurm prove-topography prove-gathers prove-lsrtm prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build levels-check bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint lint-types lint-rest docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-slurm prove-topography prove-gathers prove-lsrtm prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 setup: $(STAMP) ## create the virtual environment, install the pinned packages (those of the site too), compile the kernels
 
+# LEVELS=here compiles kernels for those levels of x86-64 that this machine can run, LEVELS=all for all again; without it a
+# build has what it had, at first all
 $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.txt
 	@[ -n "$(PYTHON)" ] || { echo "subsalt needs Python 3.11 or newer; install it, or name one: make PYTHON=/path/to/python3 setup" >&2; exit 1; }
 	@[ -n "$(CXX_FOUND)" ] || { echo "subsalt needs a C++20 compiler; install g++ or clang, or name one: CXX=/path/to/c++ make setup" >&2; exit 1; }
@@ -35,15 +37,20 @@ $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.
 	@$(PY) -m pip install $(PIP_FLAGS) pip setuptools
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
 	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
-	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi,docs]' -e packages/lab
+	@$(if $(LEVELS),SKBUILD_CMAKE_DEFINE=SUBSALT_LEVELS=$(LEVELS)) PATH="$(abspath $(BIN)):$$PATH" \
+	$(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi,docs]' -e packages/lab
 	@touch $@
 
-build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment
+build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment: [LEVELS=here]
 	@tree=build/$$($(PY) -c 'import sys; print(sys.implementation.cache_tag)'); \
 	[ -f $$tree/CMakeCache.txt ] || { rm -f $(STAMP); $(MAKE) --no-print-directory setup; }; \
+	$(if $(LEVELS),$(CMAKE) -DSUBSALT_LEVELS=$(LEVELS) $$tree >/dev/null;) \
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build $$tree --target _native -j 2; \
 	so=$$(ls $$tree/_native*.so); to=$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/subsalt; \
 	cmp -s $$so $$to/$${so##*/} || { cp $$so $$to/.new.so && mv -f $$to/.new.so $$to/$${so##*/}; }
+
+levels-check: build ## let the compiler read the kernels that LEVELS=here left out
+	@$(CMAKE) --build build/$$($(PY) -c 'import sys; print(sys.implementation.cache_tag)') --target levels_left_out
 
 # what the plug-in for GPUs is asked for at load: another version is refused
 VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/subsalt/__init__.py)
@@ -126,9 +133,15 @@ mutants: build emulated ## plant 71 faults into a copy, one by one, and run the 
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
+	@# types take as long as all the rest
+	@$(MAKE) --no-print-directory --output-sync -j 2 lint-types lint-rest
+
+lint-types:
+	$(BIN)/mypy
+
+lint-rest:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	$(PY) docs/check_words.py
@@ -213,6 +226,7 @@ prove-reflections: build ## are reflections and shallow stations right on the gr
 bench-gpu: cuda ## on a machine with a GPU: is every answer right, and what is reached: FOLDER=/scratch/gpu [ONLY=kernels,founding] [MINUTES=45]
 	@$(PY) benchmarks/gpu_first.py $(FOLDER) --work $(FOLDER)/work $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--seconds $$((60 * $(MINUTES))))
 
+gpu-kit: LEVELS = all
 gpu-kit: build cuda-check ## pack what a bare machine with a GPU needs for a quarter of an hour: KIT=build/kit [PYTHON_THERE=3.12]
 	@$(PY) benchmarks/gpu_kit.py pack $(or $(KIT),build/kit) $(if $(PYTHON_THERE),--python $(PYTHON_THERE))
 

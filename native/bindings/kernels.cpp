@@ -149,6 +149,7 @@ void bind_kernels(nb::module_& m) {
     m.def("isa", [] { return std::string(kernels().name); }, "Name of the instruction set in use.");
     m.def("numerics", [] { return std::string(kernels().numerics); }, "Numerics class of the instruction set in use.");
     m.def("available_isas", &available, "Names of the instruction sets that are built and supported here.");
+    m.def("left_out_isas", &left_out, "Names of the better ones that this processor has and this build leaves out.");
     m.def("copy", &copy, "target"_a.noconvert(), "source"_a.noconvert(), "threads"_a);
     m.def("allocate", &allocate, "shape"_a, "threads"_a, "zeroed"_a = true,
           "Return a float32 array, aligned, on huge pages when large, first touched by the threads.");

@@ -6,44 +6,47 @@
 
 namespace subsalt {
 
+// Of each instruction set whose objects are linked: its tables, and the entry that names them.
+#define SUBSALT_TABLES(set)                                                                                            \
+    namespace set {                                                                                                    \
+    const Table& table();                                                                                              \
+    const LabTable& lab_table();                                                                                       \
+    const PrepareTable& prepare_table();                                                                               \
+    const RowTable& row_table();                                                                                       \
+    }
+#define SUBSALT_ENTRY(set, supported)                                                                                  \
+    Entry {                                                                                                            \
+        #set, set::table, set::lab_table, set::prepare_table, set::row_table, supported                                \
+    }
+#define SUBSALT_NO_ENTRY(set, supported)                                                                               \
+    Entry {                                                                                                            \
+        #set, nullptr, nullptr, nullptr, nullptr, supported                                                            \
+    }
+
 #if defined(__x86_64__)
-namespace v2 {
-const Table& table();
-const LabTable& lab_table();
-const PrepareTable& prepare_table();
-const RowTable& row_table();
-} // namespace v2
-namespace v3 {
-const Table& table();
-const LabTable& lab_table();
-const PrepareTable& prepare_table();
-const RowTable& row_table();
-} // namespace v3
-namespace v4 {
-const Table& table();
-const LabTable& lab_table();
-const PrepareTable& prepare_table();
-const RowTable& row_table();
-} // namespace v4
+SUBSALT_TABLES(v2)
+#ifdef SUBSALT_WITHOUT_v3
+#define SUBSALT_ENTRY_v3 SUBSALT_NO_ENTRY
+#else
+#define SUBSALT_ENTRY_v3 SUBSALT_ENTRY
+SUBSALT_TABLES(v3)
+#endif
+#ifdef SUBSALT_WITHOUT_v4
+#define SUBSALT_ENTRY_v4 SUBSALT_NO_ENTRY
+#else
+#define SUBSALT_ENTRY_v4 SUBSALT_ENTRY
+SUBSALT_TABLES(v4)
+#endif
 #elif defined(__aarch64__)
-namespace neon {
-const Table& table();
-const LabTable& lab_table();
-const PrepareTable& prepare_table();
-const RowTable& row_table();
-} // namespace neon
+SUBSALT_TABLES(neon)
 #endif
 #ifdef SUBSALT_GENERIC
-namespace generic {
-const Table& table();
-const LabTable& lab_table();
-const PrepareTable& prepare_table();
-const RowTable& row_table();
-} // namespace generic
+SUBSALT_TABLES(generic)
 #endif
 
 namespace {
 
+/// The tables are null where the set was left out of this build (SUBSALT_LEVELS).
 struct Entry {
     const char* name;
     const Table& (*table)();
@@ -51,13 +54,15 @@ struct Entry {
     const PrepareTable& (*prepare)();
     const RowTable& (*rows)();
     bool supported;
+
+    bool usable() const { return supported && table != nullptr; }
 };
 
 // In order of preference, the best last.
 std::vector<Entry> entries() {
     std::vector<Entry> out;
 #ifdef SUBSALT_GENERIC
-    out.push_back({"generic", generic::table, generic::lab_table, generic::prepare_table, generic::row_table, true});
+    out.push_back(SUBSALT_ENTRY(generic, true));
 #endif
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -67,11 +72,11 @@ std::vector<Entry> entries() {
     const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl");
-    out.push_back({"v2", v2::table, v2::lab_table, v2::prepare_table, v2::row_table, has_v2});
-    out.push_back({"v3", v3::table, v3::lab_table, v3::prepare_table, v3::row_table, has_v3});
-    out.push_back({"v4", v4::table, v4::lab_table, v4::prepare_table, v4::row_table, has_v4});
+    out.push_back(SUBSALT_ENTRY(v2, has_v2));
+    out.push_back(SUBSALT_ENTRY_v3(v3, has_v3));
+    out.push_back(SUBSALT_ENTRY_v4(v4, has_v4));
 #elif defined(__aarch64__)
-    out.push_back({"neon", neon::table, neon::lab_table, neon::prepare_table, neon::row_table, true});
+    out.push_back(SUBSALT_ENTRY(neon, true));
 #endif
     return out;
 }
@@ -86,7 +91,7 @@ std::string joined(const std::vector<std::string>& names) {
 /// The entry of that name; throws when it is not there or not supported.
 Entry entry_named(const std::string& name) {
     for (const auto& e : entries())
-        if (e.supported && name == e.name) return e;
+        if (e.usable() && name == e.name) return e;
     throw std::runtime_error("instruction set '" + name + "' is not available here; there are " + joined(available()));
 }
 
@@ -95,7 +100,17 @@ Entry entry_named(const std::string& name) {
 std::vector<std::string> available() {
     std::vector<std::string> out;
     for (const auto& e : entries())
-        if (e.supported) out.emplace_back(e.name);
+        if (e.usable()) out.emplace_back(e.name);
+    return out;
+}
+
+std::vector<std::string> left_out() {
+    std::vector<std::string> out;
+    for (const auto& e : entries())
+        if (e.usable())
+            out.clear();
+        else if (e.supported)
+            out.emplace_back(e.name);
     return out;
 }
 

@@ -17,6 +17,9 @@ const Table& kernels();
 /// Names of the instruction sets that are compiled in and supported here, the best last.
 std::vector<std::string> available();
 
+/// Names of the instruction sets that this processor has and that are better than those compiled in, the best last.
+std::vector<std::string> left_out();
+
 /// The table of that name; throws std::runtime_error when it is not available.
 const Table& kernels_named(const std::string& name);
 

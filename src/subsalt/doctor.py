@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__
 from subsalt.errors import DiskError, SubsaltError, install
-from subsalt.host import gpus_of_driver, usable_cores
+from subsalt.host import ALL_LEVELS, gpus_of_driver, usable_cores
 from subsalt.parallel import comm, mpi_library
 from subsalt.parallel.mpi_library import launched, reaches_gpus
 from subsalt.propagation import devices
@@ -180,6 +180,8 @@ class Examination:
     scratch_get_gb_s: float | None = None
     #: every GPU that can be used: name, memory in bytes, compute capability, address
     gpus: list[dict[str, Any]] = field(default_factory=list)
+    #: in words, which instruction set of this processor the kernels were not compiled for; empty where there is none
+    left_out: str = ""
     tests: list[Test] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -200,6 +202,7 @@ class Examination:
         out = [
             f"subsalt {self.version}  cpu {self.isa} ({cores})",
             f"{self.cpu}, numerics class {self.numerics}",
+            *([f"    {self.left_out}", f"    fix: {ALL_LEVELS}"] if self.left_out else []),
             f"gpu {self.gpu}",
             f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
             f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {written}",
@@ -263,6 +266,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
         scratch=str(scratch),
         scratch_free_bytes=shutil.disk_usage(scratch).free,
         scratch_write_mb_s=speed,
+        left_out=str(kernels.get("left_out", "")),
     )
     examination.scratch_put_gb_s, examination.scratch_get_gb_s = measured_rates(scratch)
     if self_test:
@@ -287,10 +291,10 @@ def measured_rates(folder: Path) -> tuple[float, float] | tuple[None, None]:
 
 
 def _kernels() -> dict[str, Any]:
-    from subsalt import kernels
+    from subsalt.kernels import cpu
 
     try:
-        return dict(kernels.get("cpu").describe())
+        return cpu.describe() | {"left_out": cpu.is_slower()}
     except (SubsaltError, ImportError):
         return {}
 

@@ -32,6 +32,8 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
+#: how to have kernels for every processor (W707)
+ALL_LEVELS = "make build LEVELS=all in the clone compiles them; wheels have all"
 #: x86-64-v2 beyond what every x86-64 processor has, as Linux names it
 V2_FLAGS = ("cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3")
 

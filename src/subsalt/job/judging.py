@@ -51,8 +51,8 @@ NO_WITNESS = {
     # grids, steps and options of propagation
     *("W502", "W503", "W504", "W521", "W522", "W530", "W534", "W544", "W547"),
     # machines, and bins and options of a time migration
-    *("W705", "W711", "W728", "W750", "W753", "W755", "W761", "W762", "W763", "W764", "W767"),
-    *("W768", "W769", "W792"),
+    *("W705", "W707", "W711", "W728", "W750", "W753", "W755", "W761", "W762", "W763", "W764"),
+    *("W767", "W768", "W769", "W792"),
 }
 #: keys that remove a witness and correct nothing, with the value that does so
 SILENCING = {

@@ -126,6 +126,20 @@ def available() -> list[str]:
     return list(_native.available_isas())
 
 
+def left_out() -> list[str]:
+    """Return the instruction sets that this processor has, better than those that were compiled, the best last."""
+    return list(_native.left_out_isas())
+
+
+def is_slower() -> str:
+    """Return in words which kernels this build lacks on this processor; nothing where it lacks none."""
+    missing = left_out()
+    if not missing or os.environ.get("SUBSALT_ISA", "").strip():
+        return ""
+    best = missing[-1]
+    return f"this processor has x86-64-{best}, for which no kernels were compiled: it computes with {_native.isa()}"
+
+
 def describe() -> dict[str, object]:
     """Return the facts of the device: name, instruction set, numerics class, threads.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from subsalt import kernels
 from subsalt.errors import DeviceError, Finding, SubsaltError
+from subsalt.host import ALL_LEVELS
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
@@ -148,6 +149,17 @@ def no_gpu(device: str) -> list[Finding]:
             f'{choice.fix}; [parallel] device = "cpu" silences this',
         )
     ]
+
+
+def slower_kernels(device: str) -> list[Finding]:
+    """Return that the kernels of this build use less than this processor has; nothing where they do not compute."""
+    from subsalt.kernels import cpu
+
+    try:
+        said = cpu.is_slower() if kernels.is_cpu(device) else ""
+    except SubsaltError:
+        return []  # reported where the kernels are requested
+    return [Finding("W707", "warning", said, ALL_LEVELS)] if said else []
 
 
 def settle(world: Comm, device: str) -> None:

@@ -89,6 +89,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
     findings_of_rules: list[Finding] = []
     load(lambda: devices.describe(job.parallel.device))
     load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.slower_kernels(job.parallel.device)
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table

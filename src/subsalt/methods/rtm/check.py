@@ -251,6 +251,7 @@ def _check(job: Job, reader: ModelAccess) -> CheckResult:
     load(lambda: _scratch_folders(job))
     load(lambda: devices.describe(job.parallel.device))
     load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.slower_kernels(job.parallel.device)
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
     files_there = load(job.input_files) is not None
