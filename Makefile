@@ -214,7 +214,7 @@ memcheck: build ## small jobs of every medium under valgrind: nothing unwritten 
 bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)
 
-bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
+bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff lsrtm ..."
 	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(DEVICE),--device $(DEVICE)) $(if $(PUBLISH),--publish)
 
 bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"] [ROCK="--layer 120 ..."], a shot in rock

@@ -1,6 +1,6 @@
 """How far does least-squares migration explain data that a perturbation really scatters, and what limits it?
 
-    python benchmarks/lsrtm_scattered.py [--small]
+    python benchmarks/lsrtm_scattered.py [--small] [--keep FILE]
 
 Nine kilometres of Marmousi-II, VP alone, every 25 m. The data are those of the model less those of its smooth
 background, without a free surface: all orders of scattering, and reflections whose times the background has wrong by
@@ -9,7 +9,8 @@ what it lost of the model. 28 shots, 20 iterations: the misfit must fall in each
 What limits it is told by the same inversion with 7 shots and 10 iterations of other data or backgrounds: first-order
 scattering alone (no multiples, no error of the times), a background that is smoothed half and twice as far, and data
 with the direct wave left in. `early` is the part of data and residual that arrives before a wave in the water would:
-what dives and is refracted. The last line is a JSON with all of it; progress goes to stderr.
+what dives and is refracted. The last line is a JSON with all of it; progress goes to stderr. With --keep every
+inversion that ends is written down, and a later start does the others; the file goes when all are done.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -157,46 +160,79 @@ def whole(line: Line, iterations: int, wavelet: subsalt.Wavelet) -> dict[str, An
     }
 
 
-def variants(shots: int, iterations: int, wavelet: subsalt.Wavelet) -> dict[str, float]:
-    """Return the misfit, relative to its start, that the same inversion reaches with other data or backgrounds."""
-    line = Line(shots)
-    true = recorded(line, line.true, wavelet)
-    dm = line.mask * (line.true**-2.0 - line.background**-2.0)
-    linear = subsalt.born_operator(line.model(line.background), line.survey, wavelet).forward(dm)
-    some = {
-        "as it is": (line, true - recorded(line, line.background, wavelet)),
-        "first order alone": (line, linear),
-    }
-    some["direct wave left in"] = (line, true)
-    for name, half in (("half the smoothing", HALF // 2), ("twice the smoothing", 2 * HALF)):
-        other = Line(shots, half)
-        some[name] = (other, true - recorded(other, other.background, wavelet))
-    return {
-        name: inverted(of, data, wavelet, iterations, name).misfit[-1] for name, (of, data) in some.items()
-    }
+#: what is inverted to tell what limits the first: name, and half width of the mean that smooths the background
+VARIANTS = {
+    "as it is": HALF,
+    "first order alone": HALF,
+    "direct wave left in": HALF,
+    "half the smoothing": HALF // 2,
+    "twice the smoothing": 2 * HALF,
+}
+
+
+def variant(name: str, shots: int, iterations: int, wavelet: subsalt.Wavelet) -> float:
+    """Return the misfit, relative to its start, that an inversion with other data or another background reaches."""
+    line = Line(shots, VARIANTS[name])
+    if name == "first order alone":
+        dm = line.mask * (line.true**-2.0 - line.background**-2.0)
+        data = subsalt.born_operator(line.model(line.background), line.survey, wavelet).forward(dm)
+    else:
+        data = recorded(line, line.true, wavelet)
+        if name != "direct wave left in":
+            data -= recorded(line, line.background, wavelet)
+    reached: float = inverted(line, data, wavelet, iterations, name).misfit[-1]
+    return reached
+
+
+class ResultFile:
+    """Results that are written down as they come.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.values: dict[str, Any] = {}
+        if path is not None and path.is_file():
+            self.values = json.loads(path.read_text())
+
+    def of(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a result, made where it is not there."""
+        if name not in self.values:
+            self.values[name] = make()
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.write_text(json.dumps(self.values, indent=1) + "\n")
+        return self.values[name]
+
+    def over(self) -> None:
+        """Forget them."""
+        if self.path is not None:
+            self.path.unlink()
 
 
 def main() -> None:
     """Invert, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="two shots, three iterations")
+    parser.add_argument("--keep", type=Path, help="file for what is done already")
     options = parser.parse_args()
-    wavelet = subsalt.ricker(F0, 0.001)
+    wavelet, results = subsalt.ricker(F0, 0.001), ResultFile(options.keep)
     line, iterations = (Line(2), 3) if options.small else (Line(28), 20)
-    result = whole(line, iterations, wavelet)
+    few = (2, 2) if options.small else (7, 10)
+    result = results.of("whole", lambda: whole(line, iterations, wavelet))
     misfit = result["misfit"]
     holds = {
         "never_rising": all(b < a for a, b in pairwise(misfit)),
         "fall": misfit[-1] <= 1.0 - FALL,
     }
-    few = (2, 2) if options.small else (7, 10)
-    out = {
-        "limits": {"fall": FALL},
-        "holds": holds,
-        **result,
-        "variants": {"shots": few[0], "iterations": few[1], "misfit": variants(*few, wavelet)},
-    }
-    print(json.dumps(out))
+    reached = {name: results.of(name, partial(variant, name, *few, wavelet)) for name in VARIANTS}
+    variants = {"shots": few[0], "iterations": few[1], "misfit": reached}
+    print(json.dumps({"limits": {"fall": FALL}, "holds": holds, **result, "variants": variants}))
+    results.over()
 
 
 if __name__ == "__main__":

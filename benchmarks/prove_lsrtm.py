@@ -41,6 +41,8 @@ MODEL = ROOT / "../shared/data/models/marmousi_vti_12p5m.npz"
 EVERY, SPACING, F0, HALF = 2, 25.0, 6.0, 6
 #: limits: misfit after all iterations, correlation, noise over data
 MISFIT, CORRELATION, NOISE = 0.05, 0.85, 0.2
+#: what of the scattered data is done, should the program be stopped
+KEEP = ROOT / "build" / "prove-lsrtm" / "scattered.json"
 PARTS = ("born", "scattered", "noise")
 
 
@@ -176,7 +178,8 @@ def noise(case: Case) -> dict[str, Any]:
 
 def scattered(small: bool) -> dict[str, Any]:
     """Return what the program of scattered data says."""
-    words = [sys.executable, str(ROOT / "benchmarks" / "lsrtm_scattered.py"), *(["--small"] * small)]
+    words = [sys.executable, str(ROOT / "benchmarks" / "lsrtm_scattered.py")]
+    words += ["--small"] if small else ["--keep", str(KEEP)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

@@ -129,6 +129,31 @@ def every_side(result: Result) -> list[list[str]]:
     return out
 
 
+def inversions(found: Sequence[Result]) -> str:
+    """Return the tables of least-squares migrations against peers: what each side reaches, and in which time."""
+    head = ("side", "misfit", "gradients", "s", "its time over ours", "range", "data", "peak GB")
+    parts = []
+    for result in found:
+        row = result["row"]
+        rows = []
+        for side, seconds in row["seconds"].items():
+            ratio, end = row["against"].get(side), row["reached"][side]
+            rows.append(
+                [
+                    full_name(row, side),
+                    f"{end['misfit']:.4f}",
+                    str(end["gradients"]),
+                    f"{seconds:.2f}",
+                    f"{ratio['ratio']:.2f}" if ratio else "",
+                    f"{ratio['min']:.2f} to {ratio['max']:.2f}" if ratio else "",
+                    f"{row['relative_l2'][f'{side}, data']:.1e}",
+                    f"{row['memory'][side]['peak'] / 1e9:.2f}",
+                ]
+            )
+        parts.append(f"{made_on(result)}; `{result['command']}`\n\n" + markdown(head, rows))
+    return "\n\n".join(parts)
+
+
 def accuracy(found: Sequence[Result]) -> str:
     """Return the tables of the time to a waveform: the ratios that count, every side, and what is predicted."""
     parts = []
@@ -549,6 +574,11 @@ def tables(found: Sequence[Result]) -> str:
     """Return everything between the marks of the page."""
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
+        (
+            "Least-squares migration against peers",
+            inversions,
+            [r for r in found if r.get("question") == "peers, least squares"],
+        ),
         ("Time to an accuracy", accuracy, [r for r in found if r.get("question") == "accuracy"]),
         ("Time to an accuracy in rock", rock, [r for r in found if r.get("question") == "accuracy in rock"]),
         ("Settings of a job", settings, [r for r in found if r.get("question") == "one setting of a job"]),

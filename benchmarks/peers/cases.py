@@ -2,9 +2,9 @@
 
 ``iso-256 iso-400 vti-256 vti-400 vti-founding tti-256`` time the steps of one wavefield with equal layers,
 ``solution-iso solution-vti solution-tti`` with the layers each side needs, ``iso2d-2000`` in 2-D; ``rtm2d rtm3d``
-migrate a shot, ``kirchhoff`` sums traces along diffraction times, ``gpu-iso-512 gpu-vti-512`` time the steps in 3-D
-against a peer that has GPUs, interiors equal (``--device cuda``). Any name may end in ``:k``, which divides every axis
-by k, for a trial.
+migrate a shot, ``kirchhoff`` sums traces along diffraction times, ``lsrtm`` inverts scattered data for a perturbation,
+``gpu-iso-512 gpu-vti-512`` time the steps in 3-D against a peer that has GPUs, interiors equal (``--device cuda``).
+Any name may end in ``:k``, which divides every axis by k, for a trial.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ TILT_TAPER = 4 + 10
 FOUNDING = (125, 1151, 1231)
 MEDIA = {"iso": "isotropic", "vti": "vti", "tti": "tti"}
 EXAMPLES = (
-    "iso-256, vti-256, tti-256, solution-iso, solution-tti, iso2d-2000, rtm2d, rtm3d, kirchhoff, gpu-vti-512"
+    "iso-256, vti-256, tti-256, solution-iso, solution-tti, iso2d-2000, rtm2d, rtm3d, kirchhoff, lsrtm, "
+    "gpu-vti-512"
 )
 #: image points along x, y and depth of a Kirchhoff migration, and its traces
 KIRCHHOFF = (12, 40, 500), 2000
+#: points of a least-squares migration, and how often its gradient is taken
+LSRTM = (161, 81), 10
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Case:
         As on the command line.
     kind : str
         ``"steps"`` (equal layers), ``"solution"`` (equal interiors), ``"plane"`` (2-D, equal interiors),
-        ``"rtm"``, ``"kirchhoff"`` or ``"gpu"`` (3-D, equal interiors, the peer that has GPUs).
+        ``"rtm"``, ``"kirchhoff"``, ``"lsrtm"`` or ``"gpu"`` (3-D, equal interiors, the peer that has GPUs).
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
     interior : tuple of int
@@ -46,7 +49,7 @@ class Case:
     layer : int
         Cells of damping on every side of the peer's grid.
     steps : int
-        Time steps of a migration; traces of a Kirchhoff one; or 0.
+        Time steps of a migration; traces of a Kirchhoff one; gradients of a least-squares one; or 0.
     snapshot_every : int
         Time steps between imaged samples of a migration, or 0.
     """
@@ -82,7 +85,7 @@ def parse(name: str) -> Case:
     whole, _, divisor = name.partition(":")
     k = int(divisor) if divisor.isdigit() and int(divisor) else 1
     match = re.fullmatch(
-        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti|tti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|gpu-(iso|vti)-(\d+)",
+        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti|tti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|lsrtm|gpu-(iso|vti)-(\d+)",
         whole,
     )
     if not match or (divisor and not divisor.isdigit()):
@@ -94,6 +97,10 @@ def parse(name: str) -> Case:
         return Case(
             name, "kirchhoff", "isotropic", tuple(max(2, n // k) for n in shape), 0, max(5, traces // k)
         )
+    if whole == "lsrtm":
+        shape, gradients = LSRTM
+        small = _at_least(name, tuple(n // k for n in shape))
+        return Case(name, "lsrtm", "isotropic", small, 0, max(3, gradients // k))
     medium, size, solution, plane, rtm, gpu, gpu_size = match.groups()
     if gpu:
         return Case(name, "gpu", MEDIA[gpu], _at_least(name, (int(gpu_size) // k,) * 3), PML_CELLS)

@@ -27,7 +27,7 @@ from facts import machine, spread
 
 #: what is timed unless the command says otherwise: rounds, steps of a round, steps of the point source
 DEFAULTS = {"steps": (9, 20, 60), "solution": (9, 20, 60), "plane": (15, 200, 200), "rtm": (5, 0, 0)}
-DEFAULTS |= {"kirchhoff": (9, 0, 0), "gpu": (9, 50, 60)}
+DEFAULTS |= {"kirchhoff": (9, 0, 0), "lsrtm": (3, 0, 0), "gpu": (9, 50, 60)}
 #: the same for grids of more than 10^8 points
 LARGE = (5, 10, 30)
 
@@ -50,6 +50,8 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
             agreement = verify.images(case, sides, workers)
         elif case.kind == "kirchhoff":
             agreement = verify.sums(case, sides, workers)
+        elif case.kind == "lsrtm":
+            agreement = verify.scattering(case, sides, workers)
         else:
             agreement = verify.wavefields(case, sides, workers, check_steps, steps)
         for name in [name for name in workers if name not in timed]:
@@ -57,6 +59,9 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         for i in range(rounds):
             for name in timed if i % 2 == 0 else reversed(timed):
                 seconds[name].append(_round(workers[name], steps))
+        reached = {}
+        if case.kind == "lsrtm":
+            reached = {name: worker.ask("misfit") for name, worker in workers.items()}
         memory = {name: worker.ask("memory") for name, worker in workers.items()}
         about = {name: worker.about for name, worker in workers.items()}
     finally:
@@ -76,6 +81,9 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         },
     }
     peers = [name for name in timed if sides[name].peer]
+    if reached:
+        row["reached"] = reached
+        row["holds"] = {"misfit no higher": no_higher(reached, peers)}
     return row | summary(case, seconds, peers, row["steps"]) | {"memory": memory, "about": about}
 
 
@@ -92,7 +100,7 @@ def summary(case: Case, seconds: dict[str, list[float]], peers: list[str], steps
 
     A ratio is the median over rounds of the peer's seconds by ours; `against` has those of our first side to every
     variant of the peer. Rates count the points of the interior, in 10^9 point-steps per second; a migration counts both
-    wavefields.
+    wavefields, and least squares the gradients of its points.
     """
     best = min(peers, key=lambda name: median(seconds[name]))
     work = math.prod(case.interior) * steps * (2 if case.kind == "rtm" else 1)
@@ -101,10 +109,16 @@ def summary(case: Case, seconds: dict[str, list[float]], peers: list[str], steps
         "ours": ours[0],
         "peer": best,
         "seconds": {name: round(median(v), 5) for name, v in seconds.items()},
-        "interior_gpts": {name: round(work / median(v) / 1e9, 4) for name, v in seconds.items()},
+        "interior_gpts": {name: float(f"{work / median(v) / 1e9:.4g}") for name, v in seconds.items()},
         "ratios": {name: ratio(seconds[best], seconds[name]) for name in ours},
         "against": {name: ratio(seconds[name], seconds[ours[0]]) for name in peers},
     }
+
+
+def no_higher(reached: dict[str, dict[str, float]], peers: list[str]) -> bool:
+    """Return whether every side of ours ends at a misfit that none of the peer's is below."""
+    best = min(reached[name]["misfit"] for name in peers)
+    return all(end["misfit"] <= best for name, end in reached.items() if name not in peers)
 
 
 def ratio(theirs: list[float], ours: list[float]) -> dict[str, float]:
@@ -125,7 +139,7 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
         "\nratio of times: ours to the fastest variant of the peer (*); a variant of the peer against the first line"
     ]
     for name, r in rows.items():
-        count = "traces" if r["kind"] == "kirchhoff" else "steps"
+        count = {"kirchhoff": "traces", "lsrtm": "gradients"}.get(r["kind"], "steps")
         lines.append(f"\n{name}, {r['rounds']} rounds of {r['steps']} {count}, interior {r['interior']}")
         for side, s in r["seconds"].items():
             points = r["about"][side].get("points")
@@ -134,7 +148,8 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
             text = f"{'' if side in r['ratios'] else 'against '}{q['ratio']:.2f} ({q['min']:.2f} to {q['max']:.2f})"
             mark = "*" if side == r["peer"] else " "
             peak = r["memory"][side]["peak"] / 1e9
-            lines.append(f"{mark} {side:<36}{s:10.4f} s{rate}{peak:8.2f} GB  {text}")
+            end = f"  misfit {r['reached'][side]['misfit']:.4f}" if "reached" in r else ""
+            lines.append(f"{mark} {side:<36}{s:10.4f} s{rate}{peak:8.2f} GB  {text}{end}")
         worst = max(r["relative_l2"].items(), key=lambda kv: kv[1])
         lines.append(f"  largest difference: {worst[1]:.1e} ({worst[0]}); {r['minutes']['all']} minutes")
     return "\n".join(lines)
@@ -165,7 +180,8 @@ def main() -> None:
         if options.publish:
             device = "" if options.device == "cpu" else f" DEVICE={options.device}"
             command = f'make bench-peers CASES="{case.name}"{device}'
-            result = {"question": "peers", "case": case.name, "command": command, "machine": facts}
+            question = "peers, least squares" if case.kind == "lsrtm" else "peers"
+            result = {"question": question, "case": case.name, "command": command, "machine": facts}
             publish(case.name, result | {"row": rows[case.name]})
     result = {"machine": facts, "cases": rows}
     result["ratio"] = {k: r["ratios"][r["ours"]]["ratio"] for k, r in rows.items()}

@@ -116,6 +116,27 @@ def sums(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict
     return by_side
 
 
+def scattering(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict[str, float]:
+    """Give every side the same data, which no grid made, and return how far its own operator is from them."""
+    first, by_side, limits = next(iter(sides)), {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        data, made = Path(folder) / "data.npy", Path(folder) / "made.npy"
+        _positive("data", workers[first].ask("traces", out=str(data)))
+        for name, side in sides.items():
+            workers[name].ask("data", path=str(data))
+            _positive(name, workers[name].ask("check", out=str(made)))
+            key = f"{name}, data"
+            by_side[key] = relative_l2(made, data, 3)
+            limits[key] = side.tolerance
+    for key, value in by_side.items():
+        if not value <= limits[key]:
+            raise SystemExit(
+                f"{case.name}: {key} differ from those without a grid by {value:.2e} (relative L2), more than "
+                f"{limits[key]:g}"
+            )
+    return by_side
+
+
 def _advanced(worker: Worker, steps: int, out: Path) -> None:
     worker.ask("fill")
     worker.ask("round", steps=steps)

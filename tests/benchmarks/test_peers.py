@@ -29,10 +29,12 @@ def peers():
         "verify",
         "earth",
         "kirchhoff_case",
+        "lsrtm_case",
+        "born_reference",
         "facts",
         "run",
     ]
-    names += ["protocol", "subsalt_rtm"]
+    names += ["protocol", "subsalt_rtm", "subsalt_lsrtm"]
     sys.path[:0] = folders
     try:
         yield {n: importlib.import_module(n) for n in names}
@@ -44,7 +46,7 @@ def peers():
 
 
 def test_every_case_of_the_makefile_has_sides(peers):
-    names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d kirchhoff"
+    names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d kirchhoff lsrtm"
     for name in [*names.split(), "solution-iso", "solution-vti", "solution-tti"]:
         case = peers["cases"].parse(name)
         sides = peers["sides"].sides_of(case)
@@ -124,6 +126,28 @@ def test_our_kirchhoff_side_sums_what_the_case_asks(peers, tmp_path):
         peers["verify"].relative_l2(tmp_path / "image.npy", tmp_path / "exact.npy", 3)
         < peers["sides"].SAME_SUM
     )
+
+
+def test_our_inversion_explains_data_that_no_grid_made(peers, tmp_path):
+    side = peers["subsalt_lsrtm"].SubsaltInversion("lsrtm:2", "own")
+    data, made = tmp_path / "data.npy", tmp_path / "made.npy"
+    assert side.traces(str(data)) > 0
+    assert side.check(str(made)) > 0
+    assert peers["verify"].relative_l2(made, data, 3) < peers["sides"].OTHER_OPERATOR
+    side.data(str(data))
+    assert side.round() > 0
+    ends = side.misfit()
+    # the first migration and one iteration less than there are gradients; the misfit is that of another modelling
+    assert (ends["gradients"], ends["modelled"]) == (side.case.steps, side.case.steps - 1)
+    assert 0 < ends["misfit"] < 0.1
+    assert ends["misfit"] == pytest.approx(side.result.misfit[-1], rel=1e-2)
+
+
+def test_a_peer_that_ends_below_us_is_told(peers):
+    ends = {"CGLS": {"misfit": 0.02}, "Adam": {"misfit": 0.3}, "L-BFGS": {"misfit": 0.02}}
+    no_higher = peers["run"].no_higher
+    assert no_higher(ends, ["Adam", "L-BFGS"])
+    assert not no_higher(ends | {"L-BFGS": {"misfit": 0.019}}, ["Adam", "L-BFGS"])
 
 
 def test_a_wrong_field_ends_the_run(peers, tmp_path):

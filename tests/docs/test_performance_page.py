@@ -42,6 +42,23 @@ PEERS = {
         },
     },
 }
+INVERSION = {
+    "question": "peers, least squares",
+    "command": 'make bench-peers CASES="lsrtm"',
+    "machine": MACHINE,
+    "row": {
+        "seconds": {"CGLS": 5.0, "Deepwave, Adam": 15.0},
+        "ratios": {"CGLS": RATIO},
+        "against": {"Deepwave, Adam": RATIO | {"ratio": 3.0}},
+        "reached": {
+            "CGLS": {"misfit": 0.013, "modelled": 9, "gradients": 10},
+            "Deepwave, Adam": {"misfit": 0.15, "modelled": 10, "gradients": 10},
+        },
+        "relative_l2": {"CGLS, data": 0.004, "Deepwave, Adam, data": 0.0038},
+        "memory": {"CGLS": {"peak": 0.09e9}, "Deepwave, Adam": {"peak": 1e9}},
+        "about": {"CGLS": {"peer": "subsalt"}, "Deepwave, Adam": {"peer": "Deepwave"}},
+    },
+}
 FOUNDING = {
     "question": "founding",
     "command": "make bench-founding STEPS=20",
@@ -194,7 +211,9 @@ def test_the_page_holds_its_results(maker):
 
 
 def test_every_kind_of_result_becomes_a_table(maker):
-    text = maker.tables([PEERS, FOUNDING, LAB])
+    text = maker.tables([PEERS, INVERSION, FOUNDING, LAB])
+    assert "| subsalt, CGLS | 0.0130 | 10 | 5.00 |  |  | 4.0e-03 | 0.09 |" in text
+    assert "| Deepwave, Adam | 0.1500 | 10 | 15.00 | 3.00 | 1.70 to 2.10 | 3.8e-03 | 1.00 |" in text
     assert (
         "| iso-256 | 176^3 | 1.2.3 | damping | Devito, 1-D profiles | **1.90** | 1.70 to 2.10 | 5 % | 6e-06 |"
         " PML 12: 1.20 |" in text
