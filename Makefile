@@ -99,8 +99,8 @@ wheel-proof: $(STAMP) ## as root: the wheels of dist/ in a bare Debian, no compi
 	@$(PY) packages/wheel_proof.py --dist $(DIST) --suite $(or $(SUITE),bookworm) \
 		--json $(if $(PUBLISH),docs/performance,build)/wheel-proof-$(or $(SUITE),bookworm).json
 
-aarch64-proof: $(STAMP) ## the kernels for 64-bit ARM (NEON) under QEMU: the jobs of the record and the demo, bytes as on x86-64; root the first time: [ONLY="2-D"] [PUBLISH=1]
-	@$(PY) packages/aarch64_proof.py $(if $(ONLY),--only "$(ONLY)") --json $(if $(PUBLISH),docs/performance,build)/aarch64-proof.json
+aarch64-proof: $(STAMP) ## the kernels for 64-bit ARM (NEON) under QEMU: the jobs of the record and the demo, bytes as on x86-64; root the first time: [ONLY="2-D"] [KEPT=1] [PUBLISH=1]
+	@$(PY) packages/aarch64_proof.py $(if $(ONLY),--only "$(ONLY)") $(if $(KEPT),--kept) --json $(if $(PUBLISH),docs/performance,build)/aarch64-proof.json
 
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }

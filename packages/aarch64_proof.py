@@ -1,11 +1,14 @@
 """Cross-compile the kernels for 64-bit ARM, run them under QEMU, and compare their bytes with those of x86-64.
 
-    sudo python packages/aarch64_proof.py [--only PART] [--json FILE]
+    sudo python packages/aarch64_proof.py [--only PART] [--kept] [--json FILE]
 
 The jobs of tests/record, of every medium, boundary and kind of migration, and the quick demo are run by the Python of
 an ARM Debian with NumPy and SciPy for ARM. Their hashes must be those that v3 and v4 gave: NEON has fused multiply-adds
 too. QEMU computes what the processor would, instruction by instruction, so nothing here says how fast an ARM processor
 is. ``--only "2-D"`` takes the jobs with that in their names, and no demo.
+
+QEMU takes hours. Each result is kept in build/aarch64/results as soon as it is known, for the kernels, sources, jobs
+and emulator that it comes from: a run that was stopped goes on, and ``--kept`` runs nothing and reports what is there.
 
 debootstrap fetches the Debian (it wants to be root) and nothing of it is installed or started: its packages are
 unpacked, and QEMU looks for libraries there. It is kept, with what is compiled, in build/aarch64.
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import shutil
@@ -27,7 +31,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "aarch64"
-SYSTEM, SITE, TREE = WORK / "debian", WORK / "site", WORK / "tree"
+SYSTEM, SITE, TREE, RESULTS = WORK / "debian", WORK / "site", WORK / "tree", WORK / "results"
+RECORD = ROOT / "tests" / "record"
 #: what Debian 12 brings, and how its modules end
 SUITE, PYTHON, SUFFIX = "bookworm", "3.11", ".cpython-311-aarch64-linux-gnu.so"
 PACKAGES = ("python3", f"libpython{PYTHON}-dev", "libgomp1", "libstdc++6")
@@ -46,17 +51,42 @@ def main() -> int:
     """Prove it, and return 0; 1 when a hash is another."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--only", default="", help="part of the names of the jobs to run")
+    options.add_argument("--kept", action="store_true", help="report what was kept; run nothing")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     look_for_programs()
     unpack_debian()
     install_packages()
     compile_kernels()
-    report = compared(images(given.only), None if given.only else demo(), given.only)
+    results = Results(identity())
+    if not given.kept:
+        run_jobs(results, given.only)
+        if not given.only:
+            run_demo(results)
+    report = compared(results.images(), results.demo(), given.only, given.kept)
     if given.json:
-        given.json.write_text(json.dumps(report, indent=1) + "\n")
+        given.json.write_text(json.dumps(report | {"identity": results.folder.name}, indent=1) + "\n")
     print(json.dumps({k: v for k, v in report.items() if k != "images"}, indent=1))
     return 1 if report["wrong"] else 0
+
+
+class Results:
+    """What was computed under QEMU with one build: a file with a line for each image, and one of the demo."""
+
+    def __init__(self, identity: str, folder: Path = RESULTS) -> None:
+        self.folder = folder / identity
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.image_lines = self.folder / "images.jsonl"
+        self.demo_file = self.folder / "demo.json"
+
+    def images(self) -> dict[str, dict[str, Any]]:
+        """Return name, hash and seconds of each image that was computed, by its name."""
+        lines = self.image_lines.read_text("utf-8").splitlines() if self.image_lines.exists() else []
+        return {row["name"]: row for row in map(json.loads, lines)}
+
+    def demo(self) -> dict[str, Any] | None:
+        """Return what the demo said; None when it was not run to its end."""
+        return json.loads(self.demo_file.read_text("utf-8")) if self.demo_file.exists() else None
 
 
 def look_for_programs() -> None:
@@ -140,47 +170,70 @@ def emulated(*words: object) -> tuple[str, float]:
     return said, time.monotonic() - begin
 
 
-def images(only: str) -> dict[str, Any]:
-    """Return what the record would hold, had it been made on ARM: of the jobs with a part in their names."""
-    print("running jobs of the record under QEMU: the 3-D ones take minutes each", flush=True)
-    said, seconds = emulated(ROOT / "tests" / "record", "--images", only)
-    return {"made": json.loads(said), "seconds": round(seconds)}
+def identity() -> str:
+    """Return a name for what computes: the compiled kernels, the sources, the jobs, the wheels, the emulator."""
+    digest = hashlib.sha256(run("qemu-aarch64-static", "--version").encode())
+    helpers = [RECORD.parent / "kirchhoff_jobs.py", RECORD.parent / "mpi" / "survey_jobs.py"]
+    for file in [
+        *helpers,
+        RECORD / "jobs.py",
+        WORK / "installed.txt",
+        *sorted((SITE / "subsalt").rglob("*")),
+    ]:
+        if file.is_file() and file.suffix != ".pyc":
+            digest.update(f"{file.name} {file.stat().st_size}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-def demo() -> dict[str, Any]:
-    """Return what the quick demo says of itself."""
+def run_jobs(results: Results, only: str) -> None:
+    """Compute what is not there yet of what the record would hold, had it been made on ARM."""
+    print(f"running jobs of the record under QEMU, hours; kept in {results.image_lines}", flush=True)
+    said, _ = emulated(RECORD, "--images", only, "--kept", results.image_lines)
+    (numerics,) = json.loads(said)
+    if numerics != CLASS:
+        sys.exit(f"the kernels for ARM are of the numerics class {numerics}, not {CLASS}")
+
+
+def run_demo(results: Results) -> None:
+    """Run the quick demo, unless it was, and keep what it says of itself."""
+    if results.demo_file.exists():
+        return
     print("running the quick demo under QEMU", flush=True)
     folder = WORK / "demo"
     shutil.rmtree(folder, ignore_errors=True)
     said, seconds = emulated("-m", "subsalt", "demo", "--quick", "--json", "--out", folder)
-    return json.loads(said) | {"seconds": round(seconds)}
+    results.demo_file.write_text(json.dumps(json.loads(said) | {"seconds": round(seconds)}), "utf-8")
 
 
-def compared(images: dict[str, Any], demo: dict[str, Any] | None, only: str = "") -> dict[str, Any]:
-    """Return the report: what is as on x86-64, and what is not."""
-    everything = json.loads((ROOT / "tests" / "record" / "record.json").read_text("utf-8"))["images"][CLASS]
+def compared(
+    rows: dict[str, dict[str, Any]], demo: dict[str, Any] | None, only: str = "", partial: bool = False
+) -> dict[str, Any]:
+    """Return the report: what is as on x86-64, what is not, and what was not run."""
+    everything = json.loads((RECORD / "record.json").read_text("utf-8"))["images"][CLASS]
     recorded = {name: digest for name, digest in everything.items() if only in name}
-    (numerics,), (made,) = images["made"].keys(), images["made"].values()
-    wrong = [f"numerics class {numerics}, not {CLASS}"] * (numerics != CLASS)
-    wrong += [f"no job of the record has {only!r} in its name"] * (not recorded)
-    names = sorted(recorded | made)
-    differ = [n for n in names if made.get(n) != recorded.get(n)]
-    wrong += [f"{n}: {made.get(n)}, not {recorded.get(n)}" for n in differ]
-    said = {}
-    if demo is not None:
+    made = {name: str(row["sha256"]) for name, row in rows.items() if only in name}
+    wrong = [f"no job of the record has {only!r} in its name"] * (not recorded)
+    differ = [n for n in made if made[n] != recorded.get(n)]
+    wrong += [f"{n}: {made[n]}, not {recorded.get(n)}" for n in differ]
+    missing = [n for n in recorded if n not in made] + ["quick demo"] * (demo is None and not only)
+    if not partial:
+        wrong += [f"{n}: not run" for n in missing]
+    said: dict[str, Any] = {}
+    if demo is not None and not only:
         wrong += [f"demo: {f['message']}" for f in demo["findings"] if f["level"] != "ok"]
         said = {"demo_samples_sha256": demo["samples_sha256"], "demo_seconds": demo["seconds"]}
         said["demo_findings"] = [f["message"] for f in demo["findings"]]
     return {
         "question": "do the kernels give the same bytes on 64-bit ARM (NEON) as on x86-64 (v3, v4)",
-        "command": "make aarch64-proof" + f' ONLY="{only}"' * bool(only),
+        "command": "make aarch64-proof" + f' ONLY="{only}"' * bool(only) + " KEPT=1" * partial,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "compiler": run("aarch64-linux-gnu-g++", "--version").splitlines()[0],
         "emulator": run("qemu-aarch64-static", "--version").splitlines()[0],
         "images": made,
-        "images_equal": len(names) - len(differ),
+        "images_equal": len(made) - len(differ),
         "images_recorded": len(recorded),
-        "images_seconds": images["seconds"],
+        "images_seconds": round(sum(rows[n]["seconds"] for n in made)),
+        "not_run": missing,
         **said,
         "wrong": wrong,
     }

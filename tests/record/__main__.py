@@ -1,4 +1,8 @@
-"""Write the record anew: ``python tests/record --write``, after a change of bytes that the CHANGELOG names."""
+"""Write the record anew: ``python tests/record --write``, after a change of bytes that the CHANGELOG names.
+
+``--images PART --kept FILE`` prints a part of its hashes, and keeps each in a file as soon as it is known, so that a
+slow machine, or one that is emulated, can be stopped and go on.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ import json
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +44,33 @@ def call(*words: object) -> tuple[int, str, str]:
     return int(code or 0), out.getvalue(), err.getvalue()
 
 
-def images(folder: Path, part: str = "") -> dict[str, dict[str, str]]:
-    """Return the hashes of images and traces, by numerics class: of the jobs whose name has this part."""
+def makers(jobs: Jobs) -> dict[str, Callable[[], str]]:
+    """Return what computes each hash, by the name that it has in the record."""
+    found = {name: partial(jobs.image, name) for name in MIGRATIONS | BACKWARDS}
+    found |= {name: partial(jobs.time_image, name) for name in TIME_MIGRATIONS}
+    return found | {f"traces of the {name}": partial(jobs.traces, name) for name in SURVEYS}
+
+
+def images(folder: Path, part: str = "", kept: Path | None = None) -> dict[str, dict[str, str]]:
+    """Return the hashes of images and traces, by numerics class: of the jobs whose name has this part.
+
+    Those that the file `kept` has are not computed again; it gets a line of JSON for each that is.
+    """
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # no rates of this machine
-    jobs = Jobs(folder)
-    hashes = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS if part in name}
-    hashes |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS if part in name}
-    traces = {f"traces of the {name}": name for name in SURVEYS}
-    hashes |= {name: jobs.traces(survey) for name, survey in traces.items() if part in name}
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
+    known = {row["name"]: row["sha256"] for row in rows}
+    hashes = {}
+    for name, make in makers(Jobs(folder)).items():
+        if part not in name:
+            continue
+        if name not in known:
+            begin = time.monotonic()
+            known[name] = make()
+            if kept:
+                row = {"name": name, "sha256": known[name], "seconds": round(time.monotonic() - begin, 1)}
+                with kept.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+        hashes[name] = known[name]
     return {str(cpu.describe()["class"]): hashes}
 
 
@@ -71,9 +97,12 @@ def main() -> None:
         metavar="PART",
         help='print the hashes of the images and traces with this in their name; "": all',
     )
+    parser.add_argument("--kept", metavar="FILE", type=Path, help="with --images: where hashes are kept")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        record = made(Path(folder)) if given.images is None else images(Path(folder), given.images)
+        record = (
+            made(Path(folder)) if given.images is None else images(Path(folder), given.images, given.kept)
+        )
     text = json.dumps(record, indent=1, sort_keys=True) + "\n"
     if given.write:
         RECORD.write_text(text)
