@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -319,28 +320,82 @@ def test_the_wheel_of_the_plugin_names_the_core_and_the_place_of_its_library(tmp
 # 64-bit ARM
 
 
-def recorded_on_arm(change: dict[str, str], finding: str = "ok", numerics: str = "fma") -> dict:
-    """Return the report of a proof whose hashes are those of the record but for a change."""
-    proof = script("aarch64_proof")
+def rows_on_arm(change: dict[str, str]) -> dict[str, dict]:
+    """Return what a proof keeps of images whose hashes are those of the record but for a change."""
     record = json.loads((ROOT / "tests" / "record" / "record.json").read_text())["images"]["fma"]
-    made = {"made": {numerics: record | change}, "seconds": 1}
-    said = [{"level": finding, "message": "samples c69d, as recorded"}]
-    return proof.compared(made, {"findings": said, "samples_sha256": "c69d", "seconds": 1})
+    return {name: {"name": name, "sha256": h, "seconds": 1.0} for name, h in (record | change).items()}
 
 
-def test_the_proof_on_arm_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+def demo_on_arm(level: str = "ok") -> dict:
+    """Return what a demo says that found its samples as recorded, or not."""
+    said = [{"level": level, "message": "samples c69d, as recorded"}]
+    return {"findings": said, "samples_sha256": "c69d", "seconds": 1}
+
+
+@pytest.fixture
+def arm(monkeypatch: pytest.MonkeyPatch):
+    """Return the program of the proof, where no compiler and emulator is asked for its version."""
     monkeypatch.setattr(
         subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0, stdout="version 1\n")
     )
-    same = recorded_on_arm({})
-    assert same["wrong"] == []
+    return script("aarch64_proof")
+
+
+def test_the_proof_on_arm_names_what_differs(arm) -> None:
+    same = arm.compared(rows_on_arm({}), demo_on_arm())
+    assert (same["wrong"], same["not_run"]) == ([], [])
     assert same["images_equal"] == same["images_recorded"] > 30
-    other = recorded_on_arm({"tti 3-D": "0" * 64})
+    other = arm.compared(rows_on_arm({"tti 3-D": "0" * 64}), demo_on_arm())
     assert other["images_equal"] == same["images_equal"] - 1
     assert [line.partition(":")[0] for line in other["wrong"]] == ["tti 3-D"]
-    assert recorded_on_arm({}, finding="warning")["wrong"] == ["demo: samples c69d, as recorded"]
-    assert script("aarch64_proof").compared({"made": {"fma": {}}, "seconds": 1}, None, "no such job")["wrong"]
-    assert recorded_on_arm({}, numerics="mul-add")["wrong"] == ["numerics class mul-add, not fma"]
+    assert arm.compared(rows_on_arm({}), demo_on_arm("warning"))["wrong"] == [
+        "demo: samples c69d, as recorded"
+    ]
+    assert arm.compared({}, None, "no such job")["wrong"]
+
+
+def test_the_proof_on_arm_names_what_was_not_run(arm) -> None:
+    """It is an error, unless what was kept is reported."""
+    rows = {name: row for name, row in rows_on_arm({}).items() if name != "vti 2-D"}
+    report = arm.compared(rows, None)
+    assert report["not_run"] == ["vti 2-D", "quick demo"]
+    assert report["wrong"] == ["vti 2-D: not run", "quick demo: not run"]
+    kept = arm.compared(rows, None, partial=True)
+    assert (kept["not_run"], kept["wrong"]) == (report["not_run"], [])
+    assert kept["images_equal"] == kept["images_recorded"] - 1 == len(kept["images"])
+    assert kept["command"].endswith(" KEPT=1")
+    assert arm.compared(rows, None, "kirchhoff")["wrong"] == []
+
+
+def test_the_proof_on_arm_goes_on_where_it_was_stopped(arm, monkeypatch, tmp_path: Path) -> None:
+    """Each hash is kept as soon as it is known; what is there is not computed again."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "record"))
+    spec = importlib.util.spec_from_file_location("record", ROOT / "tests" / "record" / "__main__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    record = importlib.util.module_from_spec(spec)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    spec.loader.exec_module(record)
+    asked: list[str] = []
+
+    def image(self: object, name: str) -> str:
+        asked.append(name)
+        if name == "iso 2-D, free surface":
+            raise KeyboardInterrupt
+        return f"hash of {name}"
+
+    monkeypatch.setattr(record.Jobs, "image", image)
+    results = arm.Results("0123", tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        record.images(tmp_path, "2-D", results.image_lines)
+    assert asked == ["iso 2-D", "vti 2-D", "tti 2-D", "iso 2-D, free surface"]
+    assert {n: row["sha256"] for n, row in results.images().items()} == {n: f"hash of {n}" for n in asked[:3]}
+    asked.clear()
+    ((_, hashes),) = record.images(tmp_path, "ti 2-D", results.image_lines).items()
+    assert not {"vti 2-D", "tti 2-D"} & set(asked)
+    assert {"vti 2-D", "tti 2-D", "vti 2-D, damping, order 4"} <= set(hashes)
+    assert set(results.images()) == {"iso 2-D", *hashes}
+    assert (results.demo(), arm.Results("4567", tmp_path).images()) == (None, {})
 
 
 # processors without x86-64-v2
@@ -418,6 +473,25 @@ def test_the_proof_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_proof_refuses_a_folder_without_wheels(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="make wheel makes them"):
         script("wheel_proof").collect(tmp_path, "3.11", tmp_path / "wheels")
+
+
+def test_kernels_of_every_instruction_set_are_looked_for(monkeypatch, tmp_path: Path) -> None:
+    """In what `objdump` says of the compiled module."""
+    wheels = script("wheels")
+    monkeypatch.setattr(wheels, "WORK", tmp_path)
+    with zipfile.ZipFile(tmp_path / "some.whl", "w") as wheel:
+        wheel.writestr("subsalt/_native.abi3.so", b"")
+        wheel.writestr("subsalt/__init__.py", b"")
+    lines = {
+        "v2": "  1a2:\taddps  %xmm0,%xmm1\n",
+        "v3": "  1a3:\tvfmadd231ps %ymm1,%ymm2,%ymm3\n",
+        "v4": "  1a4:\tvfmadd132ps 0x40(%rax),%zmm2,%zmm3\n",
+    }
+    scalar = "  1a5:\tvfmadd231ss %xmm1,%xmm2,%xmm3\n  1a6:\tvaddps %xmm1,%xmm2,%xmm3\n"
+    for held in (set(), {"v2"}, {"v2", "v3"}, set(lines)):
+        said = scalar + "".join(lines[name] for name in sorted(held))
+        monkeypatch.setattr(wheels, "run", lambda *_, said=said: said)
+        assert wheels.instruction_sets(tmp_path / "some.whl") == held
 
 
 def test_interpreters_are_asked_for_by_name() -> None:

@@ -16,6 +16,7 @@ from subsalt.api import WaveGrid
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.extensions import library
 from subsalt.inversion.cgls import Cgls, Scalars
 from subsalt.inversion.least_squares import solve
 from subsalt.inversion.noise import AboveBand
@@ -31,6 +32,8 @@ from subsalt.propagation.grid_warning import warn_of_waves
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 if TYPE_CHECKING:
+    import xarray
+
     from subsalt.option_keywords import LeastSquaresKeywords
 
 
@@ -65,6 +68,41 @@ class LeastSquaresResult:
     def misfit(self) -> list[float]:
         """Misfit before the first iteration and after each, over that of the start."""
         return [s.relative for s in self.history]
+
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_least_squares(self))
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return image, `dm` and the numbers of each iteration as a dataset of xarray: x, (y,) z in m, z positive down.
+
+        Raises
+        ------
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_least_squares").of_image(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any, operator: BornOperator) -> LeastSquaresResult:
+        """Return the result of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset
+            As `to_xarray` makes it.
+        operator : BornOperator
+            J of the same model, survey and wavelet, which no dataset holds: `subsalt.born_operator` makes it.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing, or the operator is that of another grid (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        result: LeastSquaresResult = library("xarray_least_squares").to_image(dataset, operator)
+        return result
 
 
 @takes_options(LeastSquaresOptions, PropagationOptions, ImagingOptions, only={ImagingOptions: ("aperture",)})

@@ -21,6 +21,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, MissingInputError
+from subsalt.least_squares import LeastSquaresResult
 from subsalt.methods.kirchhoff.migrate_arrays import TimeImage
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def plot(
 
     Parameters
     ----------
-    thing : MigrationResult, TimeImage, EarthModel, Survey, ForwardResult, Shot, BornResult, Wavelet, ndarray or path
+    thing : a result, EarthModel, Survey, Shot, Wavelet, ndarray or path
         An image in depth or in time, a model (one parameter), a survey (the traces of one shot), or the samples of a
         wavelet. An array is an image with `grid`, and traces (receivers, samples) with `time`. A path is a run
         directory, a volume, or a SEG-Y file of shots.
@@ -152,6 +153,8 @@ class _Plot:
         match thing:
             case MigrationResult():
                 return self.image(thing.image, thing.grid, "image", thing.illumination)
+            case LeastSquaresResult():
+                return self.image(thing.image, thing.grid, "perturbation of 1 / v²")
             case TimeImage():
                 return (
                     self.image_gather(thing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import subsalt as ss
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.api import ForwardResult, MigrationResult
 from subsalt.errors import DataError, ModelError
+from subsalt.least_squares import LeastSquaresResult
 from subsalt.methods.kirchhoff.migrate_arrays import TimeImage
 
 xr = pytest.importorskip("xarray", reason="xarray is not installed (make test-libraries)")
@@ -315,6 +317,70 @@ def test_other_things_are_refused():
         ss.EarthModel.from_xarray(spoiled)
     with pytest.raises(DataError, match="surface inside the model"):
         dataclasses.replace(survey_of(2), surface=ss.Topography(lambda p: p[:, 0])).to_xarray()
+
+
+@pytest.fixture(scope="module")
+def inverted():
+    """Return model, survey, wavelet and the result of two iterations."""
+    model = ss.EarthModel(ss.Grid((30, 24), (10.0, 10.0)), 2000.0, frame=FRAME)
+    wavelet = ss.ricker(15.0, 0.001)
+    survey = ss.Survey.from_arrays([[150.0, 20.0]], [[x, 20.0] for x in (90.0, 210.0)], nt=60, dt=0.004)
+    dm = np.zeros(model.grid.shape)
+    dm[:, 12] = 3e-9
+    data = ss.born_operator(model, survey, wavelet).forward(dm).astype(np.float32)
+    survey = dataclasses.replace(survey, shots=[dataclasses.replace(survey.shots[0], data=data[0])])
+    return model, survey, wavelet, ss.lsrtm(model, survey, wavelet, iterations=2)
+
+
+def test_an_image_of_least_squares_comes_back_and_goes_on(inverted, tmp_path):
+    """With its operator, which a dataset cannot hold."""
+    model, survey, wavelet, result = inverted
+    dataset = result.to_xarray()
+    assert (dataset.image.dims, dataset.dm.dims, dataset.misfit.dims) == (
+        ("x", "z"),
+        ("x", "z"),
+        ("iteration",),
+    )
+    assert (dataset.image.units, dataset.image.dtype, dataset.dm.dtype) == ("s2 m-2", "float32", "float64")
+    assert dataset.iteration.values.tolist() == [0, 1, 2]
+    operator = ss.born_operator(model, survey, wavelet)
+    again = LeastSquaresResult.from_xarray(through_a_file(dataset, tmp_path / "image.nc"), operator)
+    for name in ("image", "grid", "history", "reason", "dm"):
+        assert equal(getattr(again, name), getattr(result, name)), name
+    more = ss.lsrtm(model, survey, wavelet, iterations=1, start=again.dm)
+    assert more.history[0].misfit == pytest.approx(result.history[-1].misfit, rel=1e-3)
+
+
+def test_dm_on_a_grid_of_its_own_has_its_own_dimensions(inverted):
+    model, _, _, result = inverted
+    waves = dataclasses.replace(model, grid=ss.Grid((15, 12), (20.0, 20.0)), vp=2000.0, frame=ss.Frame())
+    operator = SimpleNamespace(setup=SimpleNamespace(model=waves), domain_shape=(15, 12))
+    coarse = dataclasses.replace(result, dm=np.ones((15, 12)), operator=operator)
+    dataset = coarse.to_xarray()
+    assert dataset.dm.dims == ("wave_x", "wave_z")
+    assert equal(LeastSquaresResult.from_xarray(dataset, operator).dm, coarse.dm)
+
+
+BAD_INVERSIONS = {
+    "no dm": (lambda d: d.drop_vars("dm"), "no variable dm; it holds", "ds.rename"),
+    "no misfit": (lambda d: d.drop_vars("misfit"), "no variable misfit; it holds", "ds.rename"),
+    "x without units": (lambda d: without_units(d, "x"), "x states no units", '"ft"'),
+    "a part": (
+        lambda d: d.isel(x=slice(3, None)),
+        "dm has shape (27, 24), the operator takes (30, 24)",
+        "born_",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INVERSIONS)
+def test_an_image_of_least_squares_that_lacks_something_is_refused(name, inverted):
+    spoil, says, cure = BAD_INVERSIONS[name]
+    with pytest.raises(DataError) as refused:
+        LeastSquaresResult.from_xarray(spoil(inverted[-1].to_xarray()), inverted[-1].operator)
+    assert says in refused.value.message
+    assert cure in refused.value.fix
+    assert (refused.value.code, "\n" in str(refused.value)) == ("E119", False)
 
 
 @pytest.mark.parametrize(("grid", "angles"), [(GRID, (-0.1, 0.0, 0.1)), (GRID, ()), (GRID3, ())])

@@ -15,6 +15,8 @@ from subsalt import notebook
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.api import ForwardResult, MigrationResult
 from subsalt.errors import Finding
+from subsalt.inversion.cgls import Scalars
+from subsalt.least_squares import LeastSquaresResult
 from subsalt.plan.plan import Plan
 from subsalt.plan.prediction import Prediction
 from subsalt.run.result import RunResult
@@ -85,6 +87,22 @@ def test_a_model_and_an_image_have_a_picture():
     assert rows(result._repr_html_())["took"] == "1.5 s"
     modelled = ForwardResult(SURVEY, 0.001, {"wall": 2.0}, 5)
     assert rows(modelled._repr_html_())["time step"] == "1 ms"
+
+
+def least_squares():
+    """Return an image after one iteration whose misfit fell to a quarter."""
+    image = np.zeros(GRID.shape, np.float32)
+    image[:, 5] = 1e-9
+    history = [Scalars(0, 1.0, 8.0, 8.0, 8.0), Scalars(1, 0.5, 2.0, 8.0, 8.0)]
+    return LeastSquaresResult(image, GRID, history, "the number of iterations", image.astype(float), None)
+
+
+def test_an_image_of_least_squares_says_how_it_ended():
+    html = least_squares()._repr_html_()
+    shown = rows(html)
+    assert (shown["iterations"], shown["misfit"]) == ("1", "25 % of the start")
+    assert shown["ended by"] == "the number of iterations"
+    assert [tag for tag, _ in Balanced(html).tags].count("img") == 1
 
 
 def test_a_plan_shows_what_the_command_prints():

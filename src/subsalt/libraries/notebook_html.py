@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.api import ForwardResult, MigrationResult
     from subsalt.earth.model import EarthModel
+    from subsalt.least_squares import LeastSquaresResult
     from subsalt.methods.kirchhoff.migrate_arrays import TimeImage
     from subsalt.plan.plan import Plan
     from subsalt.run.result import RunResult
@@ -123,6 +124,18 @@ def of_image(result: MigrationResult) -> str:
     rows = [*_grid_rows(result.grid), ("time step", f"{1e3 * result.dt:.4g} ms"), *_cost(result.phases)]
     drawn = _picture(result, result.grid.size) if np.any(result.image) else ""
     return table("reverse time migration", rows, drawn)
+
+
+def of_least_squares(result: LeastSquaresResult) -> str:
+    """Return the image of a least-squares migration of arrays as HTML, with a picture."""
+    rows = [
+        *_grid_rows(result.grid),
+        ("iterations", f"{result.history[-1].iteration}"),
+        ("misfit", f"{100 * result.misfit[-1]:.3g} % of the start"),
+        ("ended by", result.reason),
+    ]
+    drawn = _picture(result, result.grid.size) if np.any(result.image) else ""
+    return table("least-squares migration", rows, drawn)
 
 
 def of_modelled(result: ForwardResult) -> str:
