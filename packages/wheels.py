@@ -188,7 +188,7 @@ def native_wheel(project: Path, python: str, tag: str, tools: Path, out: Path, j
     tree = WORK / f"tree-{tag}"
     shutil.rmtree(tree, ignore_errors=True)
     build = compiler(jobs, "CXX") | {"LDFLAGS": f"{os.environ.get('LDFLAGS', '')} {OWN_RUNTIME}".strip()}
-    plain = pip_wheel(programs, project, WORK, "-C", f"build-dir={tree}", **build)
+    plain = pip_wheel(programs, project, WORK, "--config-settings", f"build-dir={tree}", **build)
     made = repaired(plain, tools, out)
     if platform.machine() == "x86_64":
         missing = sorted(INSTRUCTIONS.keys() - instruction_sets(made))
@@ -214,7 +214,9 @@ def cuda_wheel(tools: Path, out: Path, jobs: int) -> Path:
         sys.exit("no CUDA compiler here: put nvcc on PATH, or name its folder in CUDA_HOME")
     programs = environment(WORK / "pure", sys.executable, BUILD)
     build = compiler(jobs, "CUDA")
-    plain = pip_wheel(programs, CUDA, WORK, "-C", f"build-dir={WORK / 'tree-cuda'}", CUDACXX=nvcc, **build)
+    plain = pip_wheel(
+        programs, CUDA, WORK, "--config-settings", f"build-dir={WORK / 'tree-cuda'}", CUDACXX=nvcc, **build
+    )
     with zipfile.ZipFile(plain) as wheel:
         library = Path(wheel.extract("subsalt_cuda/libsubsalt_cuda.so", WORK / "plugin"))
     run(sys.executable, ROOT / "native" / "cuda" / "check_ptx.py", nvcc, library)
