@@ -360,10 +360,10 @@ def test_the_proof_on_arm_names_what_was_not_run(arm) -> None:
     report = arm.compared(rows, None)
     assert report["not_run"] == ["vti 2-D", "quick demo"]
     assert report["wrong"] == ["vti 2-D: not run", "quick demo: not run"]
-    kept = arm.compared(rows, None, partial=True)
-    assert (kept["not_run"], kept["wrong"]) == (report["not_run"], [])
-    assert kept["images_equal"] == kept["images_recorded"] - 1 == len(kept["images"])
-    assert kept["command"].endswith(" KEPT=1")
+    stopped = arm.compared(rows, None, partial=True)
+    assert (stopped["not_run"], stopped["wrong"]) == (report["not_run"], [])
+    assert stopped["images_equal"] == stopped["images_recorded"] - 1 == len(stopped["images"])
+    assert stopped["command"].endswith(" KEPT=1")
     assert arm.compared(rows, None, "kirchhoff")["wrong"] == []
 
 
@@ -376,10 +376,10 @@ def test_the_proof_on_arm_goes_on_where_it_was_stopped(arm, monkeypatch, tmp_pat
     record = importlib.util.module_from_spec(spec)
     monkeypatch.setattr(os, "environ", os.environ.copy())
     spec.loader.exec_module(record)
-    asked: list[str] = []
+    computed: list[str] = []
 
     def image(self: object, name: str) -> str:
-        asked.append(name)
+        computed.append(name)
         if name == "iso 2-D, free surface":
             raise KeyboardInterrupt
         return f"hash of {name}"
@@ -388,11 +388,13 @@ def test_the_proof_on_arm_goes_on_where_it_was_stopped(arm, monkeypatch, tmp_pat
     results = arm.Results("0123", tmp_path)
     with pytest.raises(KeyboardInterrupt):
         record.images(tmp_path, "2-D", results.image_lines)
-    assert asked == ["iso 2-D", "vti 2-D", "tti 2-D", "iso 2-D, free surface"]
-    assert {n: row["sha256"] for n, row in results.images().items()} == {n: f"hash of {n}" for n in asked[:3]}
-    asked.clear()
+    assert computed == ["iso 2-D", "vti 2-D", "tti 2-D", "iso 2-D, free surface"]
+    assert {n: row["sha256"] for n, row in results.images().items()} == {
+        n: f"hash of {n}" for n in computed[:3]
+    }
+    computed.clear()
     ((_, hashes),) = record.images(tmp_path, "ti 2-D", results.image_lines).items()
-    assert not {"vti 2-D", "tti 2-D"} & set(asked)
+    assert not {"vti 2-D", "tti 2-D"} & set(computed)
     assert {"vti 2-D", "tti 2-D", "vti 2-D, damping, order 4"} <= set(hashes)
     assert set(results.images()) == {"iso 2-D", *hashes}
     assert (results.demo(), arm.Results("4567", tmp_path).images()) == (None, {})

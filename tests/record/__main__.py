@@ -46,18 +46,22 @@ def call(*words: object) -> tuple[int, str, str]:
 
 def makers(jobs: Jobs) -> dict[str, Callable[[], str]]:
     """Return what computes each hash, by the name that it has in the record."""
-    found = {name: partial(jobs.image, name) for name in MIGRATIONS | BACKWARDS}
-    found |= {name: partial(jobs.time_image, name) for name in TIME_MIGRATIONS}
-    return found | {f"traces of the {name}": partial(jobs.traces, name) for name in SURVEYS}
+    by_name = {name: partial(jobs.image, name) for name in MIGRATIONS | BACKWARDS}
+    by_name |= {name: partial(jobs.time_image, name) for name in TIME_MIGRATIONS}
+    return by_name | {f"traces of the {name}": partial(jobs.traces, name) for name in SURVEYS}
 
 
-def images(folder: Path, part: str = "", kept: Path | None = None) -> dict[str, dict[str, str]]:
+def images(folder: Path, part: str = "", results: Path | None = None) -> dict[str, dict[str, str]]:
     """Return the hashes of images and traces, by numerics class: of the jobs whose name has this part.
 
-    Those that the file `kept` has are not computed again; it gets a line of JSON for each that is.
+    Those that the file `results` has are not computed again; it gets a line of JSON for each that is.
     """
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # no rates of this machine
-    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
+    rows = (
+        [json.loads(line) for line in results.read_text().splitlines()]
+        if results and results.exists()
+        else []
+    )
     known = {row["name"]: row["sha256"] for row in rows}
     hashes = {}
     for name, make in makers(Jobs(folder)).items():
@@ -66,9 +70,9 @@ def images(folder: Path, part: str = "", kept: Path | None = None) -> dict[str, 
         if name not in known:
             begin = time.monotonic()
             known[name] = make()
-            if kept:
+            if results:
                 row = {"name": name, "sha256": known[name], "seconds": round(time.monotonic() - begin, 1)}
-                with kept.open("a") as file:
+                with results.open("a") as file:
                     file.write(json.dumps(row) + "\n")
         hashes[name] = known[name]
     return {str(cpu.describe()["class"]): hashes}
