@@ -89,12 +89,14 @@ class RankArrays:
         """Receivers that the rank records for itself, and single planes of receivers that it sends and gets."""
         return recorded_counts(self._index, self.domain)
 
-    def snapshot(self, *, halved: bool = False) -> int:
-        """Return the bytes of a snapshot: the imaged field in what the rank has of the window."""
+    def snapshot(self, *, halved: bool = False, fields: int = 1) -> int:
+        """Return the bytes of a snapshot: the imaged field, or `fields`, in what the rank has of the window."""
         shape = self.domain.interior.shape
         if not self.domain.interior.size:
             return 0
-        return FLOAT * WavefieldFormat(shape, np.dtype(self.options.dtype).type, halved).words
+        return (
+            FLOAT * WavefieldFormat.of_fields(shape, np.dtype(self.options.dtype).type, halved, fields).words
+        )
 
     @property
     def shell(self) -> int:

@@ -1,7 +1,7 @@
 """Linearised (Born) modelling of a shot by compiled segments, and its exact adjoint, which is a migration.
 
 The source wavefield u meets a perturbation dm of m = 1 / v^2 at every k-th time step, as in a migration, and scatters
-there ``-k dm u_tt``; the scattered wavefield is advanced beside it and recorded::
+there ``-k dm u_tt``, every field of a medium by itself; the scattered wavefield is advanced beside it and recorded::
 
     w[n+1] += -k (v dt)^2 dm u_tt[n],    n = k, 2k, ...
 
@@ -12,9 +12,8 @@ The scheme is linear and does not change with time, so that its u_tt is the wave
 difference of the wavelet. The adjoint is then the cross-correlation of that wavefield with the one that the records
 excite, sample by sample, by whatever scheme the source wavefield comes back: `engine.migrate_shot` as it is.
 
-In VTI and TTI media, which have two fields, what scatters and what is imaged is their mean, (p + q) / 2. In isotropic
-media that is the derivative of the data with respect to 1 / v^2; elsewhere amplitudes differ from it by a factor
-between 1 and 1 + 2 epsilon that depends on the angle. The pair is exact in all of them.
+That is the derivative of the data with respect to 1 / v^2, in VTI and TTI media with v along the symmetry axis, and
+epsilon, delta and the tilt held: samples and products are those of both fields there (`field_pair`).
 """
 
 from __future__ import annotations
@@ -65,10 +64,12 @@ def scattered(
     source = prop.source(shot.src[None], setup.signature[None])
     background, scattering = prop.new_state(), Scattering(setup, shot, dm, prop)
     scattering.use(prop.new_state())
-    room: NDArray = np.zeros(prop.interior.shape, prop.dtype)
+    pair, room = scattering.pair, scattering.room
     for n in range(k, last, k):
-        wanted = Snapshots(prop.interior, {n: room})
+        wanted = Snapshots(prop.interior, {n: room}) if pair is None else None
         prop.advance(background, n - background.it, sources=[source], snapshots=wanted, check_last=False)
+        if pair is not None:
+            pair.write(background, room)
         scattering.meet(n, room)
         if progress is not None:
             progress(n / last)

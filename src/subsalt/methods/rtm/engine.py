@@ -27,6 +27,7 @@ from subsalt.kernels.work import Source
 from subsalt.methods.rtm.companion import companion_of, companions, second_samples
 from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
+from subsalt.methods.rtm.field_pair import FieldPair
 from subsalt.methods.rtm.lag_exchange import RowExchange
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -218,6 +219,7 @@ def migrate_shot(
     scale = setup.image_step * setup.axis.dt
     with clock("setup"), nullcontext() if group is None else group.together():
         beside = companion_of(setup, prop, ready.beside, condition.sums, scale)
+    pair = FieldPair(prop) if setup.pairs else None
     shooting = Shooting(
         prop,
         ready.source,
@@ -228,6 +230,7 @@ def migrate_shot(
         lags,
         beside,
         ready.scattering,
+        pair,
     )
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)

@@ -55,7 +55,7 @@ class ShotStores:
     ) -> SampleFile:
         """Return the file of the samples of a wavefield."""
         prop, scheme = shooting.prop, self.scheme
-        form = form_of(prop, self.halved)
+        form = form_of(shooting, self.halved)
         store = None
         if prop.interior.size:
             meta: dict[str, object] = {
@@ -140,7 +140,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
         return _by_reversal(shooting, task)
     prop = shooting.prop
     with clock("setup"):
-        arrays = _arrays(task.pool, prop, scheme, task.halved)
+        arrays = _arrays(task.pool, shooting, scheme, task.halved)
         source = prop.new_state()
         scattering = shooting.scattering
         # what the source wavefield scatters goes beside it, unless all samples are kept before it starts
@@ -192,19 +192,22 @@ def _by_reversal(shooting: Shooting, task: ShotTask) -> Done:
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
-def form_of(prop: Propagator, halved: bool) -> WavefieldFormat:
+def form_of(shooting: Shooting, halved: bool) -> WavefieldFormat:
     """Return how the samples of a wavefield lie in memory."""
-    return WavefieldFormat(prop.interior.shape, prop.dtype, halved)
+    prop = shooting.prop
+    return WavefieldFormat.of_fields(
+        prop.interior.shape, prop.dtype, halved, 1 if shooting.pair is None else 2
+    )
 
 
-def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme, halved: bool) -> list[NDArray]:
+def _arrays(pool: SnapshotPool, shooting: Shooting, scheme: Scheme, halved: bool) -> list[NDArray]:
     """Return room for the snapshots that are in memory at a time: of the host, or of the device."""
     place = scheme.snapshots_on
     pool.give_back(*{"device", "memory"} - {place})
     if place == "disk":
         return []
     held = min(scheme.block, scheme.samples)
-    return form_of(prop, halved).rooms(pool, prop.kernels, held, place)
+    return form_of(shooting, halved).rooms(pool, shooting.prop.kernels, held, place)
 
 
 def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> StateSlots:

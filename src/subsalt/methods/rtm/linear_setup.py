@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import kernels, physics
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
@@ -46,7 +47,8 @@ def linear_setup(
     Raises
     ------
     ConfigError
-        E754, below a free surface inside the model: what lies above it has no exact adjoint.
+        E754, below a free surface inside the model: what lies above it has no exact adjoint. E897, anisotropic waves on
+        a GPU.
     """
     if propagation.topography is not None:
         raise ConfigError(
@@ -64,7 +66,16 @@ def linear_setup(
         setup = replace(
             setup, axis=axis, signature=source_samples(wavelet, axis, propagation.time_dispersion)
         )
-    return replace(setup, signature=second_difference(setup.signature, setup.axis.dt), scatters=True)
+    pairs = physics.medium_of(setup.model, propagation.medium) != "isotropic"
+    if pairs and kernels.get(propagation.device).OWN_MEMORY:
+        raise ConfigError(
+            f"linearised modelling of anisotropic media on the device {propagation.device}: both fields are taken on "
+            "the host",
+            'use device = "cpu"',
+            code="E897",
+        )
+    signature = second_difference(setup.signature, setup.axis.dt)
+    return replace(setup, signature=signature, scatters=True, pairs=pairs)
 
 
 def second_difference(signature: NDArray[np.float64], dt: float) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.companion import PART, PER_POINT, companions, sums_per_point
 from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
+from subsalt.methods.rtm.field_pair import HELD
 from subsalt.methods.rtm.image_memory import carried_bytes, finishing_bytes
 from subsalt.methods.rtm.image_sum import gathers_bytes, sums_bytes
 from subsalt.methods.rtm.lag_exchange import gathers_memory
@@ -93,8 +94,10 @@ def shot_memory(
     plan |= (
         snapshot_arrays
         if snapshot_arrays is not None
-        else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
+        else {"snapshots": len(setup.imaged_samples) * arrays.snapshot(fields=setup.fields_of_sample)}
     )
+    if setup.pairs:
+        plan["both fields"] = arrays.propagator.word * HELD * arrays.domain.interior.size
     plan["image accumulators"] = (2 if held else 1) * sums
     if setup.lags is not None:
         plan["gathers"] = gathers_memory(setup.lags, arrays.domain)
@@ -139,7 +142,7 @@ def scattering_bytes(setup: MigrationSetup, arrays: RankArrays) -> int:
 
     Notes
     -----
-    In the window the perturbation of every field, its product with a sample, and a sample; what is recorded of every
+    In the window the perturbation, its product with a field, and a sample of every field; what is recorded of every
     step, and what it becomes in double precision on its way to injection.
     """
     points = arrays.domain.interior.size
@@ -220,7 +223,7 @@ def sizes_of(
     return Sizes(
         setup.axis.nt - 1,
         setup.image_step,
-        max(r.snapshot(halved=halved) for r in ranks),
+        max(r.snapshot(halved=halved, fields=setup.fields_of_sample) for r in ranks),
         max(r.propagator.state for r in ranks),
         max(r.shell for r in ranks),
         max(r.propagator.level for r in ranks),

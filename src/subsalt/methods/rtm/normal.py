@@ -48,14 +48,6 @@ class ReturnedScattering(Scattering):
         super().__init__(setup, shot, dm, prop)
         self._positions, self._between = shot.rcv, between
         self.receivers = prop.source(shot.rcv, np.zeros((len(shot.rcv), setup.axis.nt)))
-        self._room: NDArray | None = None
-
-    @property
-    def room(self) -> NDArray:
-        """Room for a sample that no one keeps; the next one takes its place."""
-        if self._room is None:
-            self._room = np.zeros(self.prop.interior.shape, self.prop.dtype)
-        return self._room
 
     def turn(self) -> None:
         """Let the receivers inject the data of all samples, which have been met."""

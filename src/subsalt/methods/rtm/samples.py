@@ -73,6 +73,13 @@ class WavefieldFormat:
     dtype: type
     halved: bool = False
 
+    @classmethod
+    def of_fields(
+        cls, shape: tuple[int, ...], dtype: type, halved: bool = False, fields: int = 1
+    ) -> WavefieldFormat:
+        """Return that of samples of one field, or of several together (`field_pair`)."""
+        return cls(shape if fields == 1 else (fields, *shape), dtype, halved)
+
     @property
     def words(self) -> int:
         """Words of 4 bytes of a sample."""

@@ -13,7 +13,9 @@ from subsalt.acquisition.survey import Shot
 from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.kernels.work import Recorder
 from subsalt.methods.rtm.engine import window_taper
+from subsalt.methods.rtm.field_pair import FieldPair
 from subsalt.methods.rtm.linear_setup import record_map
+from subsalt.methods.rtm.samples import WavefieldFormat
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
 
@@ -41,11 +43,13 @@ class Scattering:
     def __init__(self, setup: MigrationSetup, shot: Shot, dm: NDArray, prop: Propagator) -> None:
         self.setup, self.prop = setup, prop
         window = np.asarray(dm).reshape(setup.model.grid.shape3)[setup.window(shot).slices]
-        self._amounts = scatterers(setup, prop, window)
+        self._amount = scatterer(setup, prop, window)
+        self.pair = FieldPair(prop) if setup.pairs else None
         recorder = prop.recorder(shot.rcv, setup.axis.nt)
         assert isinstance(recorder, Recorder)
         self._recorder = recorder
-        self._product: NDArray = np.zeros(prop.interior.shape, prop.dtype)
+        self._room: NDArray | None = None
+        self._product: NDArray | None = None
         self._last = setup.axis.nt - 1
         self._waves: State | None = None
         self._moving = False
@@ -54,6 +58,16 @@ class Scattering:
     def steps(self) -> int:
         """Time steps of the scattered wavefield."""
         return self._last
+
+    @property
+    def room(self) -> NDArray:
+        """Room for a sample that no one keeps; the next one takes its place."""
+        if self._room is None:
+            form = WavefieldFormat.of_fields(
+                self.prop.interior.shape, self.prop.dtype, fields=self.setup.fields_of_sample
+            )
+            self._room = np.zeros(form.shape, form.dtype)
+        return self._room
 
     def use(self, waves: State) -> None:
         """Say which state carries the scattered wavefield."""
@@ -67,7 +81,7 @@ class Scattering:
         n : int
             Its time index, later than that of the sample before.
         field : ndarray, shape of the window
-            u_tt there.
+            u_tt there; in an anisotropic medium what `FieldPair` writes of both fields of it, (2, *window).
         """
         if n >= self._last:
             return
@@ -95,18 +109,21 @@ class Scattering:
     def _scatter(self, waves: State, field: NDArray) -> None:
         """Add a sample times the perturbation to the current level of every field."""
         prop = self.prop
-        for level, amount in zip(waves.curr, self._amounts, strict=True):
-            np.multiply(amount, field, out=self._product)
+        for number, level in enumerate(waves.curr):
+            if self.pair is not None:
+                product = self.pair.scatter(field, self._amount, number)
+            else:
+                product = self._product = np.multiply(self._amount, field, out=self._product)
             with prop.kernels.on_host(level) as u:
                 inside = prop.layout.view(u)[prop.interior.slices]
-                np.add(inside, self._product, out=inside)
+                np.add(inside, product, out=inside)
                 if prop.problem.free_surface:  # the next step reads the odd images above the surface
                     for k in range(1, prop.layout.radius + 1):
                         u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
 
 
-def scatterers(setup: MigrationSetup, prop: Propagator, window: NDArray) -> list[NDArray]:
-    """Return what u_tt is multiplied by at every point of a window, for every field.
+def scatterer(setup: MigrationSetup, prop: Propagator, window: NDArray) -> NDArray:
+    """Return what u_tt is multiplied by at every point of a window, of the type of wavefields.
 
     Parameters
     ----------
@@ -116,14 +133,5 @@ def scatterers(setup: MigrationSetup, prop: Propagator, window: NDArray) -> list
     values = window.astype(np.float64)
     for weight in window_taper(setup, prop.window):
         values = values * weight
-    problem = prop.problem
-
-    def inside(name: str) -> NDArray[np.float64]:
-        part = prop.layout.view(problem.param(name))[prop.interior.slices]
-        return np.asarray(part, dtype=np.float64)
-
-    amount = -float(setup.image_step) * values * inside("m")
-    if problem.n_fields == 1:
-        return [amount.astype(prop.dtype)]
-    e, s = inside("e"), inside("s")
-    return [(0.5 * (e + s) * amount).astype(prop.dtype), (0.5 * (s + 1.0) * amount).astype(prop.dtype)]
+    m = np.asarray(prop.layout.view(prop.problem.param("m"))[prop.interior.slices], dtype=np.float64)
+    return np.asarray(-float(setup.image_step) * values * m, dtype=prop.dtype)

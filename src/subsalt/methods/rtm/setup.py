@@ -86,6 +86,8 @@ class MigrationSetup:
         The gathers by surface offset.
     scatters : bool
         Shots model what a perturbation scatters, too, beside their source wavefields (`normal.normal_product`).
+    pairs : bool
+        Samples and products are those of both fields of an anisotropic medium (`field_pair`), not of their mean.
     """
 
     model: ModelLike
@@ -102,6 +104,7 @@ class MigrationSetup:
     lags: Lags | None = None
     offsets: OffsetClasses | None = None
     scatters: bool = False
+    pairs: bool = False
 
     @classmethod
     def build(
@@ -175,6 +178,11 @@ class MigrationSetup:
         if self.flow is not None:
             ends.append(self.flow.band_end)
         return min((end for end in ends if end is not None), default=None)
+
+    @property
+    def fields_of_sample(self) -> int:
+        """Fields that a sample of a wavefield has."""
+        return 2 if self.pairs else 1
 
     @property
     def imaged_samples(self) -> list[int]:

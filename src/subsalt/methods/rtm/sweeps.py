@@ -23,6 +23,7 @@ from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source
 from subsalt.methods.rtm.companion import Companion
 from subsalt.methods.rtm.conditions import Condition, LagSums
+from subsalt.methods.rtm.field_pair import FieldPair
 from subsalt.methods.rtm.restart import ShotRestartPoint, ShotRestartPoints
 from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool
 from subsalt.parallel.comm import Comm
@@ -73,6 +74,8 @@ class Shooting:
         A second wavefield of the receivers.
     scattering : Scattered, optional
         A wavefield that meets every sample of the source wavefield when it is made for the first time.
+    pair : FieldPair, optional
+        Samples and products are those of both fields of an anisotropic medium.
     """
 
     prop: Propagator
@@ -84,6 +87,7 @@ class Shooting:
     lags: LagSums | None = None
     companion: Companion | None = None
     scattering: Scattered | None = None
+    pair: FieldPair | None = None
 
     @property
     def beside(self) -> tuple[State, ...]:
@@ -339,17 +343,20 @@ class Sweeps:
         shooting, k = self.shooting, self.scheme.image_step
         wanted = shooting.condition.snapshots({}, shooting.scale)
         fields: dict[int, NDArray | None] = {i * k: None for i in new} if wanted.energy is not None else {}
+        taken, pair = {i * k: room for i, room in rooms.items()}, shooting.pair
+        alone = taken if pair is None else {}
         if new:
-            fields |= {i * k: room for i, room in rooms.items()}
-            snapshots = Snapshots(wanted.box, fields, wanted.energy, wanted.scale)
+            snapshots = Snapshots(wanted.box, fields | alone, wanted.energy, wanted.scale)
         else:
-            snapshots = Snapshots(wanted.box, {i * k: room for i, room in rooms.items()})
+            snapshots = Snapshots(wanted.box, alone)
         done, before = self.source_steps + self.receiver_steps + self.recomputed, state.it
         shooting.prop.advance(
             state,
             steps,
             sources=[shooting.source],
             snapshots=snapshots if snapshots.fields else None,
+            hook=None if pair is None else pair.writing(taken),
+            at=taken,
             progress=lambda it: self.reached(done + it - before),
             check_last=check_last,
         )
@@ -357,7 +364,9 @@ class Sweeps:
     def _copy_out(self, out: NDArray) -> None:
         """Copy the imaged field of the source wavefield as it stands."""
         prop = self.shooting.prop
-        if prop.interior.size:
+        if self.shooting.pair is not None:
+            self.shooting.pair.write(self.source, out)
+        elif prop.interior.size:
             prop.kernels.snapshot(prop.problem, self.source.curr, out, prop.interior)
 
     def _slot(self, task: Task, after: Task | None) -> None:
@@ -429,6 +438,7 @@ class Sweeps:
         for i, room in rooms.items():
             if at[i] == 0:  # at rest, before any step
                 room[...] = 0
+        pair = shooting.pair
         correlation = shooting.condition.correlation({at[i]: u for i, u in fields.items()}, shooting.scale)
         snapshots = Snapshots(correlation.box, {at[i]: room for i, room in rooms.items()})
         done, before = self.source_steps + self.receiver_steps + self.recomputed, self.receivers.it
@@ -446,7 +456,9 @@ class Sweeps:
                 until - self.receivers.it,
                 sources=[shooting.receivers],
                 snapshots=snapshots if snapshots.fields else None,
-                correlation=replace(correlation, fields=passed) if passed else None,
+                correlation=replace(correlation, fields=passed) if passed and pair is None else None,
+                hook=None if pair is None else pair.adding(correlation.image, passed, shooting.scale),
+                at=passed,
                 progress=lambda it: self.reached(done + it - before),
                 check_last=until == end and task.first == 0,
             )
