@@ -9,6 +9,7 @@ topography are alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,21 @@ class Columns:
     wavelet: Wavelet
     _held: dict[str, Array] = field(default_factory=dict)
 
+    @property
+    def interval(self) -> float:
+        """Time between samples, s."""
+        return float(self.time[1] - self.time[0])
+
+    @cached_property
+    def _pulse(self) -> tuple[int, NDArray[np.complex128]]:
+        """Length of the transforms, and that of the wavelet in its band; the same for all readings."""
+        wavelet, dt = self.wavelet, self.interval
+        pulse_time = wavelet.t0 + dt * np.arange(int((wavelet.duration - wavelet.t0) / dt) + 2)
+        pulse = np.interp(pulse_time, wavelet.times(), wavelet.samples, 0, 0)
+        # room for the pulse on both sides, which the band makes longer
+        whole = fast_length(len(self.time) + 4 * len(pulse))
+        return whole, np.fft.rfft(pulse, whole) * band(wavelet, np.fft.rfftfreq(whole, dt))
+
     def velocities(self, how: EchoReading) -> Array:
         """Return the values of the model below the midpoints, (n, nz), as they are given."""
         if how.what not in self._held:
@@ -158,8 +174,7 @@ class Columns:
         arrival, size = arrivals_and_sizes
         if after is not None:
             size = np.where(arrival + self.wavelet.peak_time >= after[:, None], size, 0.0)
-        n, nt = len(arrival), len(self.time)
-        dt = self.time[1] - self.time[0]
+        n, nt, dt = len(arrival), len(self.time), self.interval
         at = (arrival + self.wavelet.t0 - self.time[0]) / dt
         first = np.floor(at).astype(np.int64)
         rows = np.broadcast_to(np.arange(n)[:, None] * nt, first.shape)
@@ -167,11 +182,7 @@ class Columns:
         for k, weight in ((first, size * (1 - (at - first))), (first + 1, size * (at - first))):
             inside = (k >= 0) & (k < nt) & (weight != 0)
             spikes += np.bincount((rows + k)[inside], weight[inside], n * nt)
-        pulse_time = self.wavelet.t0 + dt * np.arange(int((self.wavelet.duration - self.wavelet.t0) / dt) + 2)
-        pulse = np.interp(pulse_time, self.wavelet.times(), self.wavelet.samples, 0, 0)
-        # room for the pulse on both sides, which the band makes longer
-        whole = fast_length(nt + 4 * len(pulse))
-        shape = np.fft.rfft(pulse, whole) * band(self.wavelet, np.fft.rfftfreq(whole, dt))
+        whole, shape = self._pulse
         return np.asarray(np.fft.irfft(np.fft.rfft(spikes.reshape(n, nt), whole) * shape, whole)[:, :nt])
 
 

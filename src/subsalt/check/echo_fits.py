@@ -130,6 +130,8 @@ class EchoComparison:
         self.lags = min(round(LAG * self.period / self.dt), len(time) - 1)
         self.data = self.near.data * self.gain
         self.unit = _unit(self.data)
+        #: of readings that were compared before: their correlation, and their strongest echo
+        self._known: dict[EchoReading, tuple[float, float]] = {}
         self.speed = float(np.median(self.model.at(np.ascontiguousarray(self.near.src))))
 
     def usable(self) -> bool:
@@ -144,8 +146,18 @@ class EchoComparison:
 
     def score(self, how: EchoReading) -> float:
         """Return the correlation of a reading with the data; 0 where it makes no echoes."""
-        made = self.echoes(how)
-        return 0.0 if made is None else _shifted(self.unit, _unit(made), self.lags)
+        return self._compared(how)[0]
+
+    def _compared(self, how: EchoReading) -> tuple[float, float]:
+        """Return the correlation of a reading, and its strongest echo after the direct wave, of the incident wave."""
+        if how not in self._known:
+            made = self.columns.echoes(how, self.after)
+            if made is None:
+                return 0.0, 0.0
+            size = float(np.abs(self.wavelet.samples).max())
+            strongest = float(np.abs(made * (self.gain > 0)).max()) / size
+            self._known[how] = _shifted(self.unit, _unit(made * self.gain), self.lags), strongest
+        return self._known[how]
 
     def best_speed(self, how: EchoReading, speeds: tuple[float, ...] = INEXACT) -> tuple[float, float]:
         """Return the largest correlation of a reading with faster or slower velocities, and the factor."""
@@ -153,9 +165,7 @@ class EchoComparison:
 
     def strongest(self, how: EchoReading) -> float:
         """Return the strongest echo of a reading after the direct wave, of the incident wave."""
-        made = self.columns.echoes(how, self.after)
-        size = float(np.abs(self.wavelet.samples).max())
-        return 0.0 if made is None else float(np.abs(made * (self.gain > 0)).max()) / size
+        return self._compared(how)[1]
 
     def heard(self) -> float:
         """Return which part of the energy of the model's echoes comes after the direct wave."""
@@ -374,7 +384,10 @@ def likeness(data: Array, made: Array, lags: int) -> float:
 def _shifted(one: Array, other: Array, lags: int) -> float:
     """Return the largest mean product of traces, of either sign, over shifts common to all."""
     # zeros behind each trace keep a shift from reaching the next one, and make of all traces one vector
-    a, b = (np.pad(x, ((0, 0), (0, lags))).reshape(-1) for x in (one, other))
+    rows, nt = one.shape
+    padded = np.zeros((2, rows, nt + lags))
+    padded[0, :, :nt], padded[1, :, :nt] = one, other
+    a, b = padded.reshape(2, -1)
     n = len(a)
     products = [abs(float(np.dot(x[k:], y[: n - k]))) for k in range(lags + 1) for x, y in ((a, b), (b, a))]
     return max(products) / len(one)

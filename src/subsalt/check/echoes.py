@@ -12,6 +12,7 @@ that is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,18 +168,38 @@ def _compared(context: Context, near: Near) -> EchoAgreement:
     of = EchoComparison(model, near, time, wavelet, after)
     if not of.usable():
         return EchoAgreement(why="vp is no velocity below the stations")
-    return compare(of, lambda how: _holds(context, how))
+    return compare(of, _Stations(context).held_by)
 
 
-def _holds(context: Context, how: EchoReading) -> bool:
-    """Return whether a model that is read in some way holds the stations of the survey."""
-    assert context.model is not None
-    assert context.survey is not None
-    if how.family in ("shots", "side"):
-        return True
-    lay = SurveyExtent.of(context.survey, context.model.grid)
-    both = np.concatenate([lay.src, lay.rcv[:: max(1, len(lay.rcv) // 5000)]])
-    return float(lay.outside(how.place(both)).mean()) <= 1 - MOST
+class _Stations:
+    """Stations of the survey, of which a model that is read in some way must hold most; collected when first needed.
+
+    Parameters
+    ----------
+    context : Context
+        With survey and model.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @cached_property
+    def _extent(self) -> SurveyExtent:
+        assert self.context.model is not None
+        assert self.context.survey is not None
+        return SurveyExtent.of(self.context.survey, self.context.model.grid)
+
+    @cached_property
+    def _some(self) -> Array:
+        """All sources and some receivers, (n, 3), m."""
+        rcv = self._extent.rcv
+        return np.concatenate([self._extent.src, rcv[:: max(1, len(rcv) // 5000)]])
+
+    def held_by(self, how: EchoReading) -> bool:
+        """Return whether a model that is read in some way holds them."""
+        if how.family in ("shots", "side"):
+            return True
+        return float(self._extent.outside(how.place(self._some)).mean()) <= 1 - MOST
 
 
 def after_direct(context: Context, near: Near) -> Array:
