@@ -115,6 +115,7 @@ bytecode: $(STAMP)
 test: build emulated bytecode ## run all tests
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest --forks 4
 
+test-all: LEVELS = all
 test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but those for a GPU and of test-libraries: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)
 

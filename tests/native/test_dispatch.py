@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import small_run
 
 from subsalt import _native, doctor
 from subsalt.kernels import cpu
@@ -108,6 +109,14 @@ def test_what_this_processor_has_and_the_build_lacks_is_said(monkeypatch):
     monkeypatch.delenv("SUBSALT_ISA")
     monkeypatch.setattr(cpu, "left_out", list)
     assert devices.slower_kernels("cpu") == []
+
+
+def test_the_check_of_a_job_says_it_too(tmp_path, monkeypatch, subsalt_command):
+    monkeypatch.delenv("SUBSALT_ISA", raising=False)
+    monkeypatch.setattr(cpu, "left_out", lambda: ["v4"])
+    code, out, err = subsalt_command("check", small_run.make(tmp_path))
+    assert code == 0
+    assert "W707" in out + err
 
 
 def test_no_code_is_shared_between_instruction_sets():
