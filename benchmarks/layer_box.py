@@ -25,7 +25,7 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.api import forward
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.examples.layer import ERROR, NOISE, TOPS, VELOCITIES
+from subsalt.examples.layer import ERROR, NOISE, TOPS, VELOCITIES, depth_of_base
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 
@@ -129,14 +129,10 @@ def call(*words: str | Path) -> str:
     return done.stdout
 
 
-def depth_of_base(run: Path) -> float:
-    """Return the depth, m, of the image of the base of the layer in the middle, by a parabola."""
+def base_in(run: Path) -> float:
+    """Return the depth, m, of the image of the base of the layer in the middle."""
     image = volume.read(run / "image.sgy").values
-    trace = np.abs(image[GRID.shape[0] // 2, GRID.shape[1] // 2].astype(float))
-    first, end = (round((TOPS[1] + apart) / H) for apart in (-100.0, 100.0))
-    k = first + int(np.argmax(trace[first:end]))
-    a, b, c = trace[k - 1 : k + 2]
-    return H * (k + 0.5 * (a - c) / (a - 2 * b + c))
+    return depth_of_base(image[GRID.shape[0] // 2, GRID.shape[1] // 2], H)
 
 
 def main() -> None:
@@ -157,8 +153,8 @@ def main() -> None:
     # where the widest angles come from both sides, on the line of the shots
     inner = [s[0] for x, y, s in places if abs(x - middle[0]) <= 300 and y == middle[1] and s[0] is not None]
     scale = float(np.median(inner))
-    depths = {n: depth_of_base(folder / f"{n}.run") for n in ("updated", "true")}
-    depths["given"] = depth_of_base(folder / "box_layer.vscan" / "scale_1.run")
+    depths = {n: base_in(folder / f"{n}.run") for n in ("updated", "true")}
+    depths["given"] = base_in(folder / "box_layer.vscan" / "scale_1.run")
     result = {
         "planted_error": ERROR - 1,
         "found_error": 1 / scale - 1,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.examples.layer import ERROR, TOPS, LayerLine
+from subsalt.examples.layer import ERROR, LayerLine, depth_of_base
 from subsalt.io.volumes import volume
 
 #: the line on twice the spacing, with longer waves
@@ -34,14 +34,10 @@ def call(*words: str | Path) -> str:
     return done.stdout
 
 
-def depth_of_base(run: Path) -> float:
-    """Return the depth, m, of the image of the base of the layer in the middle of the line, by a parabola."""
+def base_in(run: Path) -> float:
+    """Return the depth, m, of the image of the base of the layer in the middle of the line."""
     image = volume.read(run / "image.sgy")
-    trace, dz = np.abs(image.values[image.grid.shape[0] // 2].astype(float)), image.grid.spacing[1]
-    first, end = (round((TOPS[1] + apart) / dz) for apart in (-100.0, 100.0))
-    k = first + int(np.argmax(trace[first:end]))
-    a, b, c = trace[k - 1 : k + 2]
-    return dz * (k + 0.5 * (a - c) / (a - 2 * b + c))
+    return depth_of_base(image.values[image.grid.shape[0] // 2], image.grid.spacing[1])
 
 
 def main() -> None:
@@ -68,8 +64,8 @@ def main() -> None:
         text = job.read_text().replace('vp = "vp.rsf"', f'vp = "{vp}"')
         (folder / f"{name}.toml").write_text(text)
         call("migrate", folder / f"{name}.toml")
-    depths = {n: depth_of_base(folder / f"{n}.run") for n in ("updated", "true")}
-    depths["given"] = depth_of_base(folder / "line_layer.vscan" / "scale_1.run")
+    depths = {n: base_in(folder / f"{n}.run") for n in ("updated", "true")}
+    depths["given"] = base_in(folder / "line_layer.vscan" / "scale_1.run")
     result = {
         "planted_error": ERROR - 1,
         "found_error": found - 1,

@@ -149,6 +149,19 @@ class LayerLine:
         publish_text(folder / "truth.json", json.dumps({"error": ERROR, "best_scale": 1 / ERROR}) + "\n")
 
 
+def depth_of_base(trace: NDArray[np.floating], dz: float) -> float:
+    """Return the depth of the base of the second layer in a trace of an image from the surface down, m, by a parabola.
+
+    Velocity grows there, so that its event is a peak. The troughs beside it are no guide: what a contrast of the model
+    scatters, 90 degrees out of phase, makes one of them the loudest at one velocity and the peak at another.
+    """
+    a = np.asarray(trace, np.float64)
+    first, end = (round((TOPS[1] + apart) / dz) for apart in (-100.0, 100.0))
+    k = first + int(np.argmax(a[first:end]))
+    above, top, below = a[k - 1 : k + 2]
+    return float(dz * (k + 0.5 * (above - below) / (above - 2 * top + below)))
+
+
 def make(folder: Path, shots: int) -> None:
     """Write the line of so many shots into a folder that is there."""
     LayerLine(shots=shots).write(folder)

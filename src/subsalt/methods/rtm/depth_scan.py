@@ -1,4 +1,4 @@
-"""The scale of the velocity at which the gathers of a depth image are flattest, by place and window of depth.
+"""The scale of the velocity at which the gathers of a depth image are flat, by place and window of depth.
 
 A scale moves events in depth. Gathers of all scales are compared at equal vertical time: a sample of scale s is that of
 the reference at the depth which a vertical wave reaches in the same time, so that an event stays in its window.
@@ -25,6 +25,7 @@ from subsalt.methods.rtm.flatness import (
     peak_of,
     windowed,
 )
+from subsalt.methods.rtm.residual_moveout import bend_of, flat_scale
 from subsalt.methods.rtm.source_band import SourceBand
 
 #: places on either side of one whose scales are taken together
@@ -183,6 +184,7 @@ class PlaceScan:
 def scan_place(
     gathers: Sequence[NDArray[np.float64]],
     scales: NDArray[np.float64],
+    axes: GatherAxes,
     windows: Sequence[Window],
     any_window: bool = False,
 ) -> PlaceScan:
@@ -194,12 +196,19 @@ def scan_place(
         Gather of every scale, at equal vertical time.
     scales : ndarray, (ns,)
         Ascending and equally spaced.
+    axes : GatherAxes
+        Their axes.
     windows : sequence of Window
         Windows of depth.
     any_window : bool
         Measure every window, not only those that hold an event in their middle.
+
+    Notes
+    -----
+    The best scale is where the residual moveout goes through zero (`residual_moveout`). Where steps of the scan are so
+    wide that no two neighbours lie within its reach, it is that of the largest semblance.
     """
-    each = [np.asarray(g, np.float64) for g in gathers]
+    each, tangents = [np.asarray(g, np.float64) for g in gathers], np.tan(axes.angles)
     held = held_angles(np.sum([windowed(g**2, windows) for g in each], axis=0))
     measured_at = [Semblance.of(g, windows, held) for g in each]
     semblance = np.stack([s.ratio for s in measured_at])
@@ -211,8 +220,13 @@ def scan_place(
         if not measured[w] or not np.isfinite(column).all():
             peaks.append(NONE)
             continue
-        part = each[int(np.argmax(column))][held[:, w], first:end]
-        peaks.append(peak_of(scales, column, Noise.of(part)))
+        use = held[:, w]
+        bends = [bend_of(g[use], tangents[use], (first, end), axes.dz) for g in each]
+        best = flat_scale(scales, bends)
+        if best is None:
+            part = each[int(np.argmax(column))][use, first:end]
+            best = peak_of(scales, column, Noise.of(part))
+        peaks.append(best)
     return PlaceScan(peaks, semblance, np.max([s.energy for s in measured_at], axis=0))
 
 

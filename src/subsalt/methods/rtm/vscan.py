@@ -256,7 +256,7 @@ class DepthScanner:
             if self.request.by == "curvature":
                 scans.append(curvature_scales(each[0], axes, own, np.array(self.scanned)))
             else:
-                scans.append(scan_place(each, np.array(self.scales), own, self.part.layer))
+                scans.append(scan_place(each, np.array(self.scales), axes, own, self.part.layer))
         depth = np.array([[0.5 * (z[a] + z[b - 1]) for a, b in own] for own in used])
         return self._map(reference, depth, columns, scans)
 
