@@ -23,6 +23,7 @@ SECTIONS = (
     ("docs/performance.md", "## How long does a time step take?"),
     ("docs/performance.md", "## How many points per second is that?"),
     ("docs/performance.md", "## How long does the migration of a shot take?"),
+    ("docs/performance.md", "## What do gathers cost?"),
     ("docs/performance.md", "## How long does an accurate waveform take?"),
     ("docs/performance.md", "## How does it compare with a published migration?"),
     ("docs/performance.md", "## How fast is Kirchhoff time migration?"),
@@ -157,6 +158,11 @@ def published_time_migration(end: str) -> list[float]:
     return seconds + [r["document_seconds"] / r["seconds"] for r in rows]
 
 
+def cost_of_gathers(variant: str) -> Figures:
+    """Return the time of a migration with gathers over that without."""
+    return lambda end: [record("prove-gathers")["cost"]["variants"][variant]["ratio"]]
+
+
 def per_cent(figures: Figures) -> Figures:
     """Return figures times 100."""
     return lambda end: [100 * value for value in figures(end)]
@@ -198,6 +204,8 @@ ROWS: dict[str, Figures] = {
     "rate, isotropic": rates("iso-256"),
     "rate, VTI": rates("vti-256"),
     "rate, TTI": rates("tti-256"),
+    "gathers at every eighth column": cost_of_gathers("every eighth column"),
+    "gathers at all columns": cost_of_gathers("all columns"),
     "PyLops": lambda end: ratios("kirchhoff")(""),
     "published case, 70,808": published_time_migration,
     "published case, 283,232": published_time_migration,
