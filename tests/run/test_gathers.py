@@ -176,6 +176,10 @@ def test_some_of_the_stored_half_offsets_and_columns_need_no_wavefields(survey, 
         with pytest.raises(ConfigError, match="sums of the gathers need") as caught:
             reimage_run(run, tmp_path / "more", Wish(gathers=wish))
         assert caught.value.code == "E861"
+        assert (
+            "or ask for some of the half offsets that it has summed, to 60 m along x every 10 m"
+            in caught.value.fix
+        )
 
 
 def test_damaged_sums_of_gathers_are_made_again(survey, tmp_path):

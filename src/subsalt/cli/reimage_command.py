@@ -76,7 +76,7 @@ class ReimageOptions:
         str | None,
         typer.Option(
             metavar="KEYS",
-            help='Space-lag gathers: "max=400, step=20, every=8, along=x", any of these keys; auto or none.',
+            help='Gathers: "kind=angle, max=400, every=8", any keys of [imaging.gathers]; auto or none.',
             show_default="those of RUN",
         ),
     ] = None

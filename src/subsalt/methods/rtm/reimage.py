@@ -434,9 +434,22 @@ def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:
             f"{' and '.join(map(in_words, reuse.missing(finished[0])))} need",
             "migrate a job that asks for it with `subsalt migrate`: no run keeps this wavefield"
             if never
-            else CURE,
+            else CURE + _stored_gathers(reuse, finished[0]),
             code="E861",
         )
+
+
+def _stored_gathers(reuse: Reuse, shot: int) -> str:
+    """Return in words which gathers the stored sums of a shot serve; empty where they are not what lacks, or none."""
+    lags, stored = reuse.setup.lags, reuse.gathers
+    if lags is None or stored is None or reuse.missing(shot) != [lags.name]:
+        return ""
+    if stored.name not in reuse.names.get(shot, ()):
+        return ""
+    sides = " and ".join(
+        f"to {a.lags[-1]:g} m along {a.name} every {a.lags[1] - a.lags[0]:g} m" for a in stored.axes
+    )
+    return f"; or ask for some of the half offsets that it has summed, {sides}, at some of its columns"
 
 
 def _said(origins: Counter[str], done: int, total: int) -> str:
