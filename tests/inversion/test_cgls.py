@@ -243,6 +243,14 @@ def test_numbers_that_are_none_and_operators_that_are_no_pair_end_it():
         with pytest.raises(NumericalFailure, match=said) as failure:
             cgls.step(state, h, energy)
         assert failure.value.code == "E895"
+    # a direction that leads away from the data: the misfit would grow, and from a misfit too small go below zero
+    for damaged in (
+        replace(state, s=-state.s),
+        replace(state, scalars=replace(state.scalars, misfit=0.1 * state.scalars.misfit)),
+    ):
+        with pytest.raises(NumericalFailure, match="every step of conjugate gradients lowers it") as failure:
+            cgls.step(damaged, OPERATOR.adjoint(q), squared(q))
+        assert failure.value.code == "E895"
     with pytest.raises(NumericalFailure):
         cgls.begin(np.full(SHAPE, np.nan), 1.0, 1.0)
 

@@ -33,6 +33,10 @@ from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.inversion.penalty import Penalty
 from subsalt.numerics import fixedmath
 
+#: part of the misfit of the start by which the objective may seem to grow, or the misfit to be below zero: rounding of
+#: data in single precision
+ROUNDING = 1e-5
+
 #: relative difference of <p, J^T J p> and |J p|^2 beyond which J and J^T are no pair in single precision
 NO_PAIR = 1e-2
 
@@ -188,8 +192,8 @@ class Cgls:
         Raises
         ------
         NumericalFailure
-            When a number is not finite, J and J^T are no pair, or the direction leaves no trace in the data (E895). The
-            state before the step is good.
+            When a number is not finite, the objective grows, J and J^T are no pair, or the direction leaves no trace in
+            the data (E895). The state before the step is good.
         """
         was, p = state.scalars, state.p
         number = was.iteration + 1
@@ -226,6 +230,7 @@ class Cgls:
         beta = gamma / was.gamma if was.gamma > 0 else 0.0
         penalty = damping * self.penalty.squared(x) if damping else 0.0
         _finite(number, {"misfit": misfit, "gradient": gamma, "alpha": alpha})
+        _falling(number, was, misfit + penalty)
         scalars = Scalars(
             number,
             gamma,
@@ -258,6 +263,19 @@ def refuse_preconditioner(values: NDArray[np.float64]) -> None:
             "look at the mask, at the illumination, and at the depths that are muted",
             code="E894",
         )
+
+
+def _falling(number: int, was: Scalars, objective: float) -> None:
+    """Raise when an iteration made the objective larger, or less than nothing: exact steps lower it."""
+    if -ROUNDING * was.start <= objective <= was.objective + ROUNDING * was.start:
+        return
+    raise NumericalFailure(
+        f"iteration {number}: the objective, misfit and penalty, goes from {was.objective:.6g} to {objective:.6g}; "
+        "every step of conjugate gradients lowers it, to zero at most",
+        "use the image before it, whose state is kept: rounding has taken over where the misfit is far below that of "
+        "the start; else the state or the operators are damaged: start again in another directory",
+        code="E895",
+    )
 
 
 def _finite(number: int, values: Mapping[str, float]) -> None:

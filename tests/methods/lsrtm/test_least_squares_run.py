@@ -15,11 +15,12 @@ from launch import needs_mpi, run
 from least_squares_case import GRID, ITERATIONS, job_in, scattered_survey
 
 import subsalt as ss
-from subsalt.errors import ConfigError, FindingsError, MemoryPlanError
+from subsalt.errors import ConfigError, FindingsError, MemoryPlanError, NumericalFailure
 from subsalt.io.faults import set_fault
 from subsalt.io.volumes.volume import read, write
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
+from subsalt.methods.lsrtm import run as lsrtm_run
 from subsalt.methods.lsrtm import step_memory
 from subsalt.methods.lsrtm.course import kept_images
 from subsalt.methods.lsrtm.states import RoundFiles
@@ -256,3 +257,23 @@ def test_traces_that_are_no_numbers_end_it_with_the_state_kept(whole, survey, tm
     assert refused.value.code == "E894"
     # the partial results of the first round are there: the next start continues with them
     assert len(list((tmp_path / "job.run/images/round_000").glob("*.planes"))) == 3
+
+
+def test_a_number_that_is_none_ends_a_run_whose_states_stay(whole, survey, tmp_path, monkeypatch):
+    """Infinity in the second iteration: the cause is said, the state of the first stays, a later start goes on."""
+    job = job_in(tmp_path, survey)
+    right, calls = lsrtm_run.sums_to_gradient, []
+
+    def broken(setup, sums):
+        calls.append(sums)
+        return right(setup, sums) * (np.inf if len(calls) == 3 else 1.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lsrtm_run, "sums_to_gradient", broken)
+        with pytest.raises(NumericalFailure, match="iteration 2") as failure:
+            ss.migrate_job(read_job(job))
+    assert failure.value.code == "E895"
+    assert "the state before it is kept" in failure.value.fix
+    assert RoundFiles(tmp_path / "job.run", 1).read().scalars.iteration == 1
+    ss.migrate_job(read_job(job))
+    assert digest(tmp_path / "job.run") == digest(whole)

@@ -12,8 +12,8 @@ import subsalt as ss
 from subsalt.earth.grid import Grid
 from subsalt.earth.regrid import weights_between
 from subsalt.errors import ModelError
-from subsalt.io.volumes import volume
-from subsalt.methods.rtm.born_job import in_si, on_grid_of_waves
+from subsalt.io.volumes import rsf, volume
+from subsalt.methods.rtm.born_job import BornImage, in_si, of_migration, on_grid_of_waves
 from subsalt.methods.rtm.born_shot import born_memory, born_shot
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.propagation.options import PropagationOptions
@@ -176,6 +176,18 @@ def test_wrong_images_are_refused_with_a_cure(folder, tmp_path, subsalt_command)
     err = refused("nan.rsf", values=np.where(np.arange(31) == 3, np.nan, DM))
     assert "E837" in err
     assert "41 of 1271 values are not finite" in err
+    # small numbers of a migration, in a file that says what it is; other files of such numbers are taken as they are
+    path = tmp_path / "migrated.rsf"
+    axes = rsf.axes_of(GRID.shape, GRID.spacing, GRID.origin)
+    rsf.write_rsf(path, DM, axes, comments=["made_by: subsalt 0.9.0, reverse time migration"])
+    code, _, err = subsalt_command("model", job, "--born", path, "-o", tmp_path / "never")
+    assert (code != 0, "E837" in err, "the image of a reverse time migration" in err) == (True, True, True)
+    scale = re.search(r"--born-scale (\S+) makes", err)[1]
+    share = np.abs(DM).max() * 1800.0**2
+    assert float(scale) == pytest.approx(0.1 / share, rel=0.1)
+    assert BornImage(path, 0.5).read(ss.Job.from_toml(job).load_model()).max() == 0.5 * DM.max()
+    assert of_migration(path)
+    assert not of_migration(folder / "dm.rsf")
     err = refused("zero_scale.rsf", "--born-scale", "0")
     assert "E837" in err
     # an image of migration: its unit is not that of 1 / v^2, and the cure works

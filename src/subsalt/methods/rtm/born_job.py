@@ -20,6 +20,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError, MemoryPlanError, ModelError, raise_on_errors
+from subsalt.io.input_file import InputFile
 from subsalt.io.volumes import volume
 from subsalt.kernels import threads_to_use
 from subsalt.methods.rtm.born_shot import born_memory, born_shot
@@ -39,6 +40,8 @@ NO_PERTURBATION, NOT_WITH = "E837", "E838"
 UNITS = {"": 1.0, "s2/m2": 1.0, "s^2/m^2": 1.0, "s2/km2": 1e-6, "s^2/km^2": 1e-6}
 #: share of 1 / v^2 that the largest perturbation has with the scale that a cure names
 SHARE = 0.1
+#: files whose beginning says what wrote them, its bytes, and the words of reverse time migration there
+HEADED, HEAD, MIGRATED = (".rsf", ".sgy", ".segy"), 3200, ", reverse time migration"
 #: part of a cell by which places in a file may differ from those of the model: headers are rounded
 NEAR = 1e-3
 
@@ -67,7 +70,7 @@ class BornImage:
             E837: the scale is zero or not finite.
         ModelError
             E837: the volume has another grid or unit, nothing in it, values that are not finite, or values that are no
-            perturbation of the model.
+            perturbation of the model; or it is the image of a migration, without a scale.
         """
         if not (np.isfinite(self.scale) and self.scale != 0):
             raise ConfigError(
@@ -86,7 +89,24 @@ class BornImage:
                 "proportional to it",
                 code=NO_PERTURBATION,
             )
+        if self.scale == 1.0 and of_migration(self.path):
+            raise ModelError(
+                f"{self.path} is the image of a reverse time migration: near the adjoint of modelling, in a unit of "
+                "its own, and no perturbation of 1 / v^2",
+                f"give a scale: --born-scale {SHARE / share:.2g} makes its largest value a tenth of 1 / v^2; the data "
+                "are proportional to it. Or give an image of least-squares migration",
+                code=NO_PERTURBATION,
+            )
         return dm
+
+
+def of_migration(path: Path) -> bool:
+    """Return whether the header of a file, RSF or SEG-Y, says that a reverse time migration wrote it."""
+    if path.suffix.lower() not in HEADED:
+        return False
+    with InputFile(path, ModelError) as file:
+        head = file.read_at(0, min(file.size, HEAD))
+    return any(MIGRATED in head.decode(encoding, "replace") for encoding in ("latin-1", "cp037"))
 
 
 def in_si(path: Path, values: NDArray[np.float32], unit: str) -> NDArray[np.float64]:
