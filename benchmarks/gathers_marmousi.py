@@ -1,10 +1,12 @@
 """Do gathers of Marmousi tell a velocity that is 5 % slow: semblance at three places, for the right one and that.
 
-    python benchmarks/gathers_marmousi.py [--models FOLDER]
+    python benchmarks/gathers_marmousi.py [--models FOLDER] [--smoothing METRES] [--keep FOLDER]
 
 Models shots every 300 m over the P velocity of Marmousi, receivers every 25 m within 3 km, waves of 9.5 Hz on 12.5 m,
-mutes direct waves, and migrates with the smoothed velocity (Gaussian of 150 m on slowness), as it is and times 0.95.
-Columns: x (m), semblance over all depths below 500 m with each. The last line is a JSON.
+mutes direct waves, and migrates with the smoothed velocity (Gaussian of 150 m on slowness, or of --smoothing), as it is
+and times 0.95. Columns: x (m), semblance over all depths below 500 m with each: in windows of two and a half
+wavelengths, over the angles with at least 0.4 of the largest amplitude of their window, strong windows most. --keep
+writes the space-lag gathers of both, from which other measures can be taken without waves. The last line is a JSON.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ import numpy as np
 
 import subsalt
 from subsalt.earth.volumes import smoothing_weights
+from subsalt.methods.rtm.filters import angle_gathers
 from subsalt.methods.rtm.flatness import Semblance, windows_for
 
 H, F0, NT, DT, OFFSET = 12.5, 9.5, 1001, 0.004, 3000.0
 SHOTS = np.arange(1500.0, 7600.0, 300.0)
-#: places, m; depth from which semblance counts, m; columns from one gather to the next
-PLACES, SHALLOW, EVERY = (3000.0, 4500.0, 6000.0), 500.0, 20
+#: places, m; depth from which semblance counts, m; columns from one gather to the next: the places, and few others
+PLACES, SHALLOW, EVERY = (3000.0, 4500.0, 6000.0), 500.0, 120
+#: half opening angles, degrees
+ANGLES = np.arange(-40.0, 40.5, 1.0)
 #: error of the second velocity, and by how much more its gathers must lack in semblance
 SLOW, APART = 0.95, 0.3
 DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -62,25 +67,29 @@ def survey_of(model: subsalt.EarthModel) -> subsalt.Survey:
     return replace(made, shots=muted)
 
 
-def semblances(vp: np.ndarray, survey: subsalt.Survey) -> list[float]:
-    """Return the semblance over depth at the places."""
+def migrated(vp: np.ndarray, survey: subsalt.Survey) -> subsalt.MigrationResult:
+    """Return the image with space-lag gathers."""
     grid = subsalt.Grid(vp.shape, (H, H))
-    made = subsalt.migrate(
+    return subsalt.migrate(
         subsalt.EarthModel(grid, vp=vp),
         survey,
         subsalt.ricker(F0, DT),
         condition="cross-correlation",
         filter="laplacian",
         aperture=1000.0,
-        gathers=subsalt.GatherOptions(kind="angle", max=400.0, every=EVERY, angle=40.0),
+        gathers=subsalt.GatherOptions(kind="lag", max=400.0, every=EVERY),
     )
+
+
+def semblances(made: subsalt.MigrationResult) -> list[float]:
+    """Return the semblance over depth of the angle gathers at the places."""
     (gathers,), first = made.gathers, round(SHALLOW / H)
     windows = windows_for(made.image[:, first:], H)
     out = []
     for place in PLACES:
         number = int(np.argmin(np.abs(H * np.array(gathers.columns[0]) - place)))
-        one = Semblance.of(gathers.values[number, 0][:, first:].astype(np.float64), windows)
-        out.append(float(one.over_depth()))
+        angles = angle_gathers(gathers.values[number, 0], gathers.traces, H, np.radians(ANGLES))
+        out.append(float(Semblance.of(angles[:, first:].astype(np.float64), windows).over_depth()))
     return out
 
 
@@ -90,16 +99,31 @@ def main() -> None:
     parser.add_argument(
         "--models", type=Path, default=DATA / "models", help="folder of marmousi_vti_12p5m.npz"
     )
-    folder, begun = parser.parse_args().models, time.monotonic()
-    vp = np.load(folder / "marmousi_vti_12p5m.npz")["vp"]
+    parser.add_argument("--smoothing", type=float, default=150.0, help="of the velocity, m")
+    parser.add_argument("--keep", type=Path, help="folder for images and gathers, which is there")
+    options, begun = parser.parse_args(), time.monotonic()
+    vp = np.load(options.models / "marmousi_vti_12p5m.npz")["vp"]
     survey = survey_of(subsalt.EarthModel(subsalt.Grid(vp.shape, (H, H)), vp=vp))
-    smooth = smoothed(vp, 150.0)
-    right, slow = (semblances((scale * smooth).astype(np.float32), survey) for scale in (1.0, SLOW))
+    smooth, by_scale = smoothed(vp, options.smoothing), []
+    for scale in (1.0, SLOW):
+        made = migrated((scale * smooth).astype(np.float32), survey)
+        by_scale.append(semblances(made))
+        if options.keep is not None:
+            (gathers,) = made.gathers
+            x = H * np.array(gathers.columns[0])
+            path = options.keep / f"marmousi_{options.smoothing:g}_{scale:g}.npz"
+            np.savez(path, image=made.image, gathers=gathers.values[:, 0], half_offsets=gathers.traces, x=x)
+    right, slow = by_scale
     rows = []
     for place, a, b in zip(PLACES, right, slow, strict=True):
         print(f"{place:8.0f} {a:8.3f} {b:8.3f}")
         rows.append({"x_m": place, "right": a, "slow": b})
-    result = {"places": rows, "apart_wanted": APART, "seconds": round(time.monotonic() - begun)}
+    result = {
+        "places": rows,
+        "smoothing_m": options.smoothing,
+        "apart_wanted": APART,
+        "seconds": round(time.monotonic() - begun),
+    }
     print(json.dumps(result))
 
 
