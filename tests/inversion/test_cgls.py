@@ -189,6 +189,8 @@ def test_white_noise_is_estimated_from_what_lies_above_the_band():
     band = AboveBand(nt, dt, 37.5)
     assert band.energy(signal + noise) == pytest.approx(np.sum(noise**2), rel=0.05)
     assert band.energy(signal) < 1e-4 * np.sum(signal**2)
+    # a record that ends in the middle of the signal has a ramp there, of 3 / 37.5 s
+    assert AboveBand(176, dt, 37.5).energy(signal[:, :176]) < 1e-4 * np.sum(signal[:, :176] ** 2)
     # muted samples have no noise, and dead traces none
     there = np.ones((64, nt))
     there[:, :150], there[::4] = 0, 0

@@ -3,11 +3,12 @@
 White noise has the same energy in every band. A high-pass filter h that lets pass what lies above the band leaves of
 white noise of variance s^2 in a sample ::
 
-    s^2 sum_j h_j^2 1[n - j]
+    s^2 sum_j h_j^2 w[n - j]^2
 
-with 1[n] = 1 where a trace has been recorded and 0 where it was muted or is dead. So the energy above the band, over
-the sum of these factors, is s^2, whatever was muted. Noise that falls with frequency, as swell and ground roll do, is
-more than this estimate.
+with w[n] = 0 where a trace was muted or is dead, and else 1 but for a ramp at both ends of the record, by which traces
+are multiplied before: a signal that a record cuts off has frequencies above any band there. So the energy above the
+band, over the sum of these factors, is s^2, whatever was muted. Noise that falls with frequency, as swell and ground
+roll do, is more than this estimate; a record of a few periods, cut off in its signal, has less than it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ CODE = "E899"
 RISE = 1.2
 #: part of the Nyquist frequency up to which recorders keep noise: their anti-alias filters end between it and Nyquist
 KEPT = 0.8
+#: length of the ramps at both ends of a record, in periods of the end of the band, and at most, in records
+RAMP, MOST = 3.0, 0.25
 #: the least width of what is looked at, in parts of the Nyquist frequency
 LEAST = 0.1
 
@@ -79,12 +82,19 @@ class AboveBand:
 
         return zero_phase(amplitude, self.nt, self.dt)
 
+    @cached_property
+    def _ramps(self) -> NDArray[np.float64]:
+        """Factors of the samples of a trace: 1 but at both ends."""
+        index = np.arange(self.nt, dtype=np.float64)
+        samples = min(RAMP / (self.end * self.dt), MOST * self.nt)
+        return fixedmath.ramp((np.minimum(index, index[::-1]) + 0.5) / max(samples, 1.0))
+
     def energy(self, traces: NDArray[np.float64]) -> float:
         """Return the estimated |n|^2 of traces (n, nt): of their samples that are not zero."""
         there = (traces != 0).astype(np.float64)
-        h = self._filter
-        left = convolve(np.ascontiguousarray(traces, dtype=np.float64), h)
-        of_one = fixedmath.total(convolve(there, Filter(np.square(h.taps), h.first)))
+        h, ramps = self._filter, self._ramps
+        left = convolve(np.ascontiguousarray(traces * ramps, dtype=np.float64), h)
+        of_one = fixedmath.total(convolve(there * np.square(ramps), Filter(np.square(h.taps), h.first)))
         if of_one <= 0:
             return 0.0
         return fixedmath.dot(left, left) / of_one * fixedmath.total(there)
