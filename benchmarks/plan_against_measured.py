@@ -49,6 +49,8 @@ PUBLISHED = Path(__file__).parents[1] / "docs" / "performance" / "plan-against-m
 SIZES = {
     "2d": ((1400, 700), (200, 1), 351),
     "3d": ((200, 110, 100), (60, 4), 101),
+    # for nine shots
+    "box": ((160, 100, 90), (40, 4), 81),
     # little beside what any start takes, and seconds of time steps beside it
     "small": ((400, 200), (100, 1), 251),
     "long": ((1800, 900), (200, 1), 1001),
