@@ -77,7 +77,8 @@ def forward(
     Raises
     ------
     ConfigError
-        For a tensor of another device, dtype, layout or shape (E777), before anything is computed.
+        For a tensor of another device, dtype, layout or shape, or what is no grid or model (E777), before anything is
+        computed.
     MissingInputError
         When PyTorch is not installed (E118).
     UnknownOptionError
@@ -89,7 +90,7 @@ def forward(
     time step. Give `dt` where the largest velocity changes from step to step of an inversion. Velocities on the edges
     of the model are continued into the absorbing layer; that part is not in the gradient.
     """
-    values = _array("vp", vp, grid.shape)
+    values = _array("vp", vp, _of_kind("grid", grid, Grid).shape)
     operator = _operator(
         EarthModel(grid, values, _constant(epsilon, grid), _constant(delta, grid)),
         survey,
@@ -136,18 +137,37 @@ def born(
     Raises
     ------
     ConfigError
-        For a tensor of another device, dtype, layout or shape (E777), before anything is computed.
+        For a tensor of another device, dtype, layout or shape, or what is no grid or model (E777), before anything is
+        computed.
     MissingInputError
         When PyTorch is not installed (E118).
     UnknownOptionError
         For an argument that does not exist; a `TypeError`.
     """
-    values = _array("dm", dm, model.grid.shape)
+    values = _array("dm", dm, _of_kind("model", model, EarthModel).grid.shape)
     operator = _operator(model, survey, wavelet, options, "born")
     traces: torch.Tensor = _function().apply(
         dm, lambda: operator.forward(values), operator.adjoint, operator.range_shape
     )
     return traces
+
+
+def _of_kind(name: str, value: Any, kind: type) -> Any:
+    """Return an argument that is no tensor.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another type: a velocity tensor is no model, a shape no grid.
+    """
+    if not isinstance(value, kind):
+        fix = {"Grid": "subsalt.Grid(SHAPE, SPACING)", "EarthModel": "subsalt.EarthModel(grid, vp.numpy())"}
+        raise ConfigError(
+            f"{name} is a {type(value).__name__}, not a subsalt.{kind.__name__}",
+            fix[kind.__name__],
+            code="E777",
+        )
+    return value
 
 
 def _constant(values: NDArray | float | None, grid: Grid) -> NDArray | None:

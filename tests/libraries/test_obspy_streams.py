@@ -358,6 +358,12 @@ def test_the_cures_work(name):
     assert sum(len(s.rcv) for s in again) == 6
 
 
+def test_a_unit_that_headers_do_not_have_is_refused():
+    with pytest.raises(DataError, match="unit = 'km' is none of headers") as refused:
+        ss.Survey.from_stream(survey_of(3).to_stream(), unit="km")
+    assert (refused.value.code, refused.value.fix) == ("E120", 'unit="m", or unit="ft"')
+
+
 def test_samples_that_are_not_finite_are_named():
     stream = survey_of(3).to_stream()
     stream[4].data[3] = np.nan

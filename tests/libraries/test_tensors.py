@@ -128,6 +128,16 @@ def test_a_tensor_that_is_no_model_is_refused_with_the_cure(name):
     assert "\n" not in str(refused.value)
 
 
+def test_a_shape_is_no_grid_and_a_tensor_no_model():
+    vp = torch.full(GRID.shape, 2000.0)
+    with pytest.raises(ConfigError, match=r"grid is a tuple, not a subsalt\.Grid") as refused:
+        functions.forward(vp, GRID.shape, SURVEY, WAVELET)
+    assert (refused.value.code, refused.value.fix) == ("E777", "subsalt.Grid(SHAPE, SPACING)")
+    with pytest.raises(ConfigError, match=r"model is a Tensor, not a subsalt\.EarthModel") as refused:
+        functions.born(vp, 0 * vp, SURVEY, WAVELET)
+    assert refused.value.fix == "subsalt.EarthModel(grid, vp.numpy())"
+
+
 def test_a_wrong_option_is_refused():
     with pytest.raises(UnknownOptionError, match="boundary"):
         functions.forward(torch.full(GRID.shape, 2000.0), GRID, SURVEY, WAVELET, boundery="pml")

@@ -228,6 +228,8 @@ def even_axis(dataset: xarray.Dataset, name: str, kind: str) -> tuple[float, flo
         )
     coordinate = dataset[name]
     at = np.atleast_1d(values(coordinate, kind, name))
+    if not len(at):
+        raise DataError(f"the dimension {name} has no points", "select some: the part is empty", code=CODE)
     if not np.isfinite(at).all():
         raise DataError(f"coordinates of {name} are not finite", "give every point a number", code=CODE)
     if name == "z" and str(coordinate.attrs.get("positive", "down")) != "down":

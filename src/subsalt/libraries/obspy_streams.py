@@ -88,6 +88,8 @@ def to_survey(
             f"a survey from {kind.__module__}.{kind.__name__}: not a Stream of ObsPy",
             "obspy.read(FILE), or obspy.Stream(TRACES)",
         )
+    if unit not in (None, "m", "ft"):
+        raise _refused(f"unit = {unit!r} is none of headers", 'unit="m", or unit="ft"')
     layout, samples = _sampled(stream)
     placed = ["geometry" in trace.stats for trace in stream]
     if any(placed) and not all(placed):
