@@ -128,6 +128,8 @@ test-libraries: build ## test what subsalt does with xarray, ObsPy, PyTorch, PyL
 		cp constraints-libraries.txt $(LIBRARIES)/installed.txt; }
 	@for site in $(LIBRARIES)/lib/python3.*/site-packages; do \
 		$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("platlib"))' > $$site/subsalt.pth; done
+	@# mpi4py looks for MPICH below the prefix of its Python, which is another one here
+	MPI4PY_LIBMPI="$(abspath $(VENV))/lib/libmpi.so.12" \
 	PATH="$(abspath $(BIN)):$$PATH" PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
 
 mutants: build emulated ## plant 71 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
