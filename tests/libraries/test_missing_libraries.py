@@ -17,7 +17,7 @@ import subsalt as ss
 import subsalt.torch
 from subsalt import notebook
 from subsalt.api import MigrationResult
-from subsalt.errors import MissingInputError, install
+from subsalt.errors import ConfigError, MissingInputError, install
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = ss.Grid((16, 14), (10.0, 10.0))
@@ -64,6 +64,12 @@ def test_a_missing_library_is_named_with_its_extra(name: str, extra: str, monkey
         )
         assert (refused.value.code, refused.value.fix) == ("E118", install(extra))
         assert "\n" not in str(refused.value)
+
+
+def test_a_shape_is_no_grid_also_where_the_library_is_missing() -> None:
+    with pytest.raises(ConfigError, match=r"grid is a tuple, not a subsalt\.Grid") as refused:
+        subsalt.torch.forward(np.zeros(GRID.shape), GRID.shape, SURVEY, WAVELET)
+    assert refused.value.code == "E777"
 
 
 def test_an_extra_that_is_named_brings_the_library() -> None:
