@@ -9,19 +9,20 @@ from pathlib import Path
 
 import pytest
 import strikes
-from small_run import make
+from small_run import MIGRATE, make
 from struck_survey import Case
 
 
 @pytest.fixture(scope="module")
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
-    """The survey in a folder of its own, with the lines that a module's MORE adds to its job."""
+    """The survey in a folder of its own, with the job that a module names JOB and the lines that its MORE adds."""
     folder = Path(tempfile.mkdtemp(prefix="subsalt-faults-", dir=strikes.ROOT)).resolve()
     try:
         shim = strikes.build(folder)
         if shim is None:
             pytest.skip("no C compiler for the shim that strikes")
-        job = make(folder, getattr(request.module, "MORE", "").replace("FOLDER", str(folder)))
+        more = getattr(request.module, "MORE", "").replace("FOLDER", str(folder))
+        job = make(folder, more, getattr(request.module, "JOB", MIGRATE))
         with strikes.Striker(folder, shim) as striker:
             yield Case(folder, job, striker)
     finally:

@@ -1,6 +1,7 @@
 """Do workers that die, freeze and come back, and a scheduler and a client that are killed, change a byte of an image?
 
     python tests/faults/prove_workers.py [--minutes 30] [--shots 200] [--workers 8] [--every 5] [--seed 1] [--json FILE]
+    python tests/faults/prove_workers.py --iterations 4 --shots 30
     python tests/faults/prove_workers.py --cost [--shots 4] [--workers 1] [--seconds 60] [--json FILE]
 
 Small shots are migrated by one process. Then, again and again until the time is over, the same survey is begun under
@@ -9,7 +10,8 @@ Every few seconds, but not before another shot is done, a worker is killed (SIGK
 frozen are woken after they count as lost, and another worker is started in its place. The scheduler and the client are
 killed once in every run. One worker has a clock that is ten minutes off, and one says that it is of another version:
 that one must get no unit. The last shots are computed under mpiexec again. Every other run keeps a running sum in place
-of partial images.
+of partial images. With `--iterations` the survey is migrated by least squares: a unit is a shot of a round, and states
+and images of iterations are compared too.
 
 Prints one JSON object: runs, strikes by kind, units lost, and the files that differ, which must be none. The exit code
 is 1 where bytes differ, a worker of another version computed, or strikes cost more than the tasks of their workers.
@@ -39,7 +41,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "run"), str(HERE.parent)]
 
-from small_run import MIGRATE, MODEL  # noqa: E402
+from small_run import LEAST_SQUARES, MIGRATE, MODEL  # noqa: E402
 from worker_cost import measure_cost  # noqa: E402
 from worker_processes import ENVIRONMENT, WRONG, Client, Cluster, contents, done, migrate, said_by  # noqa: E402
 
@@ -80,14 +82,14 @@ class Struck:
 
     def __post_init__(self) -> None:
         self.log = self.run.with_suffix(".log")
-        shots = self.options.shots
-        self.ends = {"scheduler": shots // 3, "client": shots * 2 // 3}
+        units = units_of(self.options)
+        self.ends = {"scheduler": units // 3, "client": units * 2 // 3}
         self.cluster = Cluster(self.run.parent, self.options.workers)
         self.client = Client(self.job, self.run, self.log, self.running_sum)
 
     def carry(self) -> dict[str, Any]:
         """Begin, strike, and end the run; return what happened."""
-        begin, shots = time.monotonic(), self.options.shots
+        begin, shots = time.monotonic(), units_of(self.options)
         migrate(self.job, self.run, self.log, until=int(FIRST * shots))
         self.counts["begun under mpiexec"] = done(self.run)
         try:
@@ -142,13 +144,22 @@ class Struck:
         self.client.start(self.cluster.address)
 
 
+def units_of(options: argparse.Namespace) -> int:
+    """Return the units of a run: its shots, of an iteration those of all rounds."""
+    return int(options.shots * (1 + options.iterations))
+
+
 def make_survey(
-    folder: Path, shots: int, changed: Callable[[str], str] = lambda text: text, more: str = ""
+    folder: Path,
+    shots: int,
+    changed: Callable[[str], str] = lambda text: text,
+    more: str = "",
+    migrate_by: str = MIGRATE,
 ) -> Path:
     """Model the shots of a survey whose jobs are changed; return the job that migrates it, with further lines."""
     (folder / "model.toml").write_text(changed(MODEL.replace("n = 3", f"n = {shots}")))
     job = folder / "job.toml"
-    job.write_text(changed(MIGRATE) + more)
+    job.write_text(changed(migrate_by) + more)
     words = [sys.executable, "-m", "subsalt", "model", folder / "model.toml", "--out", folder / "shots"]
     subprocess.run([*words, "--quiet"], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     return job
@@ -157,14 +168,17 @@ def make_survey(
 def prove(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Strike runs until the time is over; return what happened."""
     dice, begin = random.Random(options.seed), time.monotonic()
-    job = make_survey(folder, options.shots)
+    by = LEAST_SQUARES.replace("= 2\n", f"= {options.iterations}\n") if options.iterations else MIGRATE
+    job = make_survey(folder, options.shots, migrate_by=by)
     migrate(job, folder / "whole.run", folder / "whole.log", ranks=1)
     whole, runs, wrong = contents(folder / "whole.run"), [], []
     until = begin + 60 * options.minutes
     while not runs or time.monotonic() < until:
         run = folder / f"struck_{len(runs)}.run"
         # the first without: all files of the run are compared
-        facts = Struck(job, run, options, dice, until, running_sum=len(runs) % 2 == 1).carry()
+        facts = Struck(
+            job, run, options, dice, until, running_sum=len(runs) % 2 == 1 and not options.iterations
+        ).carry()
         now = contents(run)
         compared = [name for name in whole if name in now or not facts["running sum"]]
         differ = [name for name in compared if now.get(name) != whole[name]]
@@ -210,6 +224,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--shots", type=int, help="200; with --cost 4")
     parser.add_argument("--workers", type=int, help="8; with --cost 1")
+    parser.add_argument("--iterations", type=int, default=0, help="migrate by least squares")
     parser.add_argument("--every", type=float, default=5.0, help="seconds between strikes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "run"), str(HERE.parent / "mpi")]
 
 import disks  # noqa: E402
-from small_run import digest, make  # noqa: E402
+from small_run import LEAST_SQUARES, MIGRATE, digest, make  # noqa: E402
 from strikes import FOREVER, KILL, ONCE, ROOT, SHORT, TORN, Striker, build, matrix  # noqa: E402
 from struck_survey import Case  # noqa: E402
 from test_fault_loop import failed  # noqa: E402
@@ -166,11 +166,21 @@ def of_disks(kind: str, folder: Path, count: int) -> Iterator[tuple[str, bool, i
         yield one["fault"], bool(one.get("running", one.get("code"))), int(one.get("redone", 0))
 
 
+def chosen_jobs(part: str) -> dict[str, str]:
+    """Return the jobs that are struck, by name: all, or those with a part in it."""
+    jobs = {"memory": MIGRATE, **{name: MIGRATE + lines for name, lines in JOBS.items()}}
+    jobs["least squares"] = LEAST_SQUARES
+    return {name: text for name, text in jobs.items() if part in name}
+
+
 def main() -> int:
     """Strike, print the tables, return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="only every so many points")
     parser.add_argument("--random", type=int, default=200, help="kills at random times")
+    parser.add_argument(
+        "--only", default="", help="only the jobs with this in their name, such as least squares"
+    )
     parser.add_argument("--cuts", type=int, default=100, help="power cuts (root)")
     parser.add_argument("--ranks", type=int, default=20, help="kills of a rank, on one and on two ranks")
     parser.add_argument(
@@ -188,16 +198,18 @@ def main() -> int:
         if shim is None:
             print("no C compiler for the shim that strikes", file=sys.stderr)
             return 69
-        first = make(root)
-        for name, lines in {"memory": "", **JOBS}.items():
+        make(root)
+        for name, text in chosen_jobs(args.only).items():
             job = root / f"{name}.toml"
-            job.write_text(first.read_text() + lines.replace("FOLDER", str(root)))
+            job.write_text(text.replace("FOLDER", str(root)))
             with Striker(root, shim) as striker:
                 case = Case(root, job, striker)
                 _all_of(soak, name, case, args, dice)
                 soak.struck += striker.struck
         folder = Path(tempfile.mkdtemp(prefix="subsalt-soak-"))
-        if why := disks.able():
+        if args.only:
+            print(f"power cuts and full disks: left out with --only {args.only}")
+        elif why := disks.able():
             print(f"power cuts and full disks: skipped, {why}")
         else:
             soak.trial("power cuts of an ext4", of_disks("power", folder, args.cuts))

@@ -67,6 +67,10 @@ def part_of(path: str) -> str:
         return "partial image"
     if "/restart" in path:
         return "restart point"
+    if "/rounds" in path:
+        return "state"
+    if "/iterations" in path:
+        return "image of an iteration"
     for start, part in (
         ("ledger", "ledger"),
         ("image", "image"),

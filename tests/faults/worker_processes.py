@@ -250,8 +250,11 @@ def done(run: Path) -> int:
 
 
 def contents(run: Path) -> dict[str, str]:
-    """Return the hashes of image and partial images."""
-    files = [run / "image.sgy", *sorted((run / "images").glob("shot_*"))]
+    """Return the hashes of image and partial images, and of states and images of iterations."""
+    found = [
+        path for name in ("images/shot_*", "rounds/*", "iterations/*") for path in sorted(run.glob(name))
+    ]
+    files = [run / "image.sgy", *found]
     return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 

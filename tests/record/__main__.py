@@ -23,7 +23,7 @@ os.environ.update(SUBSALT_TUNE="off", SUBSALT_MEASURE="off", SUBSALT_CUDA_PLUGIN
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from jobs import BACKWARDS, MIGRATIONS, SURVEYS, TIME_MIGRATIONS, Jobs
+from jobs import BACKWARDS, LEAST_SQUARES, MIGRATIONS, SURVEYS, TIME_MIGRATIONS, Jobs
 from words import exit_codes, json_keys, options
 
 from subsalt.cli import app as cli
@@ -48,6 +48,7 @@ def makers(jobs: Jobs) -> dict[str, Callable[[], str]]:
     """Return what computes each hash, by the name that it has in the record."""
     by_name = {name: partial(jobs.image, name) for name in MIGRATIONS | BACKWARDS}
     by_name |= {name: partial(jobs.time_image, name) for name in TIME_MIGRATIONS}
+    by_name |= {name: partial(jobs.least_squares_image, name) for name in LEAST_SQUARES}
     return by_name | {f"traces of the {name}": partial(jobs.traces, name) for name in SURVEYS}
 
 

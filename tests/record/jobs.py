@@ -17,6 +17,7 @@ from survey_jobs import LINE, VOLUME  # noqa: E402
 
 import kirchhoff_jobs as kirchhoff  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
+from subsalt.job.base import read_job  # noqa: E402
 from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
@@ -120,6 +121,10 @@ BACKWARDS = {
     f"{n}, boundary": (n, f"[checkpoint]\n{CHECKPOINTS['boundary']}\n") for n in ("iso 2-D", "vti 3-D")
 }
 
+#: least-squares migrations: survey, medium and further tables
+LEAST_SQUARES = {
+    "lsrtm 2-D": ("line", "iso", LAYER + '[inversion]\niterations = 2\nprecondition = "illumination"\n'),
+}
 #: time migrations: the data, and tables of the job
 GATHERS = {"gathers": "offset", "offset": {"first": 100, "last": 500, "step": 200}}
 TIME_MIGRATIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -152,7 +157,7 @@ def text_of(survey: str, medium: str, tables: str) -> str:
 
 def image_of(job: Path, run: str = "") -> str:
     """Migrate a job file and return the hash of the image."""
-    done = migrate_job(Job.from_toml(job), job.with_name(f"{job.stem}{run}.run"))
+    done = migrate_job(read_job(job), job.with_name(f"{job.stem}{run}.run"))
     return digest(volume.read(done.image).values)
 
 
@@ -196,6 +201,13 @@ class Jobs:
             with segyio.open(file, ignore_geometry=True) as f:
                 arrays.append(f.trace.raw[:])
         return digest(*arrays)
+
+    def least_squares_image(self, name: str) -> str:
+        """Migrate by least squares and return the hash of the image."""
+        survey, medium, tables = LEAST_SQUARES[name]
+        path = self.survey(survey) / f"{name.replace(' ', '_')}.toml"
+        path.write_text(f'method = "lsrtm"\n{text_of(survey, medium, tables)}')
+        return image_of(path)
 
     def time_image(self, name: str) -> str:
         """Migrate in time and return the hash of image or gathers."""

@@ -21,7 +21,17 @@ from patience import PATIENCE
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, digest, image_of  # noqa: E402
+from jobs import (  # noqa: E402
+    BACKWARDS,
+    LEAST_SQUARES,
+    MIGRATIONS,
+    OTHER_WAYS,
+    SURVEYS,
+    TIME_MIGRATIONS,
+    Jobs,
+    digest,
+    image_of,
+)
 from words import exit_codes, json_keys, options  # noqa: E402
 
 from subsalt.errors import ConfigError  # noqa: E402
@@ -73,6 +83,7 @@ def test_images_are_those_of_the_record(jobs: Jobs) -> None:
     names = every if ALL else every[::3]
     hashes = {name: jobs.image(name) for name in names}
     hashes |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
+    hashes |= {name: jobs.least_squares_image(name) for name in LEAST_SQUARES}
     hashes |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
     assert {n: h for n, h in hashes.items() if h != IMAGES.get(n)} == {}
     assert set(hashes) == set(IMAGES) - set(every) | set(names)

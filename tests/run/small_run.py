@@ -38,11 +38,14 @@ MIGRATE = (
     + GRID
 )
 
+#: the same by least squares: three rounds of the three shots
+LEAST_SQUARES = f'method = "lsrtm"\n{MIGRATE}[inversion]\niterations = 2\n'
 
-def make(folder: Path, more: str = "") -> Path:
+
+def make(folder: Path, more: str = "", migrate: str = MIGRATE) -> Path:
     """Model the shots in a folder; return the job that migrates them, with further lines."""
     (folder / "model.toml").write_text(MODEL)
-    (folder / "job.toml").write_text(MIGRATE + more)
+    (folder / "job.toml").write_text(migrate + more)
     model_job(Job.from_toml(folder / "model.toml"), folder / "shots")
     return folder / "job.toml"
 
