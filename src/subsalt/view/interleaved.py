@@ -70,7 +70,7 @@ def draw_interleaved(sheet: Sheet, shot: Predicted, how: TraceStyle | None = Non
     how = how or TraceStyle()
     n, weight = len(shot.recorded), how.weight(shot.time)
     limit = style.clip_limit(shot.recorded * weight, how.clip)
-    facts = f"left of the energy: {100 * shot.left:.3g} % · {how.facts(shot.time, limit)}"
+    facts = f"{100 * shot.left:.3g} % of the energy is left · {how.facts(shot.time, limit)}"
     panels = (
         (f"by turns, {shot.width} traces each: r recorded, p predicted", shot.by_turns()),
         ("recorded - predicted", shot.recorded - shot.predicted),

@@ -32,7 +32,7 @@ def misfit_curve(sheet: Sheet, misfits: Sequence[float]) -> Path:
     misfits : sequence of float
         Misfit over that of the start, before the first iteration and after each.
     """
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
     values = np.asarray(misfits, dtype=np.float64)
     with sheet.page((LEFT + WIDE + 0.3, TOP + TALL + BOTTOM)) as fig:
@@ -40,6 +40,9 @@ def misfit_curve(sheet: Sheet, misfits: Sequence[float]) -> Path:
         ax.plot(np.arange(len(values)), values, "o-", color=palettes.CURVES[0], markersize=4, linewidth=1.2)
         if 0 < values.min() < STEEP:
             ax.set_yscale("log")
+            # plain numbers: pictures parse no formulas
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.yaxis.set_minor_formatter(NullFormatter())
         else:
             ax.set_ylim(0.0, 1.05 * float(values.max(initial=1.0)))
         ax.grid(color=palettes.GRID_LINE, linewidth=0.5)

@@ -155,7 +155,7 @@ def draw_reflector(
         below.set_ylim(0.0, 2.0)
         below.set_xlabel(f"x ({unit.unit})")
         below.set_ylabel("amplitude / mean")
-        below.legend(loc="lower right", ncols=len(names))
+        below.legend(loc="upper right", ncols=len(names))
     return sheet.path
 
 
