@@ -253,6 +253,20 @@ class Propagator:
         assert self.group is not None
         return recorder.complete(self.group, self.domain)
 
+    def record_again(self, state: State, recorder: Recorder | SlabRecorder) -> None:
+        """Record the present sample of a wavefield whose newest level was changed in place since; collective.
+
+        The next `advance` fetches the ghost planes of that level; what receivers need of them comes here.
+        """
+        if self.group is not None and len(self.domain.rows) > 1:
+            halo = self._halo(self.group, state)
+            before = replace(halo.traffic)
+            halo.start(self.problem.travelling(state.curr))
+            halo.finish()
+            self.traffic.add(halo.traffic, before)
+        for part in [recorder] if isinstance(recorder, Recorder) else recorder.parts:
+            part.data[:, state.it] = self.kernels.record(self.problem, state.curr, part.points)
+
     def advance(
         self,
         state: State,

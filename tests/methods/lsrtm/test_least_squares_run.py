@@ -131,10 +131,13 @@ def test_killed_anywhere_it_continues_to_the_same_bytes(whole, survey, tmp_path,
 @needs_mpi
 def test_ranks_give_the_same_bytes(whole, survey, tmp_path):
     job = job_in(tmp_path, survey)
-    for ranks in (2, 3):
-        done = run(ranks, ["subsalt", "migrate", job, "--run", tmp_path / f"{ranks}.run", "--quiet"])
+    for ranks, group in ((3, 1), (2, 2), (5, 5)):
+        folder = tmp_path / f"{ranks}.run"
+        words = ["subsalt", "migrate", job, "--run", folder, "--ranks-per-shot", str(group), "--quiet"]
+        done = run(ranks, words)
         assert done.rc == 0, done
-        assert digest(tmp_path / f"{ranks}.run") == digest(whole)
+        assert digest(folder) == digest(whole)
+        assert facts(folder)["parallel"]["groups"] == [group] * (ranks // group)
 
 
 def test_units_that_other_processes_compute_give_the_same_bytes(whole, survey, tmp_path, subsalt_command):
@@ -236,7 +239,6 @@ def test_a_step_that_memory_does_not_hold_is_refused_by_check_and_run(survey, tm
         ('noise = "above-band"\n[[signal]]\nstep = "bandpass"\ncorners = [2, 4, 30, 40]\n', "E899"),
         ('[checkpoint]\nkeep = "source"\n', "E897"),
         ('[checkpoint]\nstrategy = "boundary"\n', "E897"),
-        ("[parallel]\nranks_per_shot = 2\n", "E897"),
         ("[imaging.gathers]\nmax = 50\n", "E769"),
     ],
 )

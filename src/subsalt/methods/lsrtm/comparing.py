@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,13 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.rtm.born import scattered
+from subsalt.methods.rtm.engine import propagator_of
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.parallel.comm import Comm
 from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.view.pages import Sheet
 
 
 @dataclass(frozen=True)
@@ -37,22 +43,24 @@ class Comparison:
     flow: ModelledFlow
     image: NDArray[np.float64]
 
-    def draw(self, shots: Sequence[Shot], first: Path, run_id: str, clock: Phases) -> list[Path]:
-        """Model and draw shots; return a picture of each, beside the file `first`."""
+    def draw(self, shots: Sequence[Shot], sheet: Sheet, clock: Phases, group: Comm) -> list[Path]:
+        """Model and draw shots; return a picture of each, beside that of a sheet. Collective over the group."""
         from subsalt.view.interleaved import Predicted, draw_interleaved
-        from subsalt.view.pages import Sheet
         from subsalt.view.records import offset_along
 
         made = []
         for shot in shots:
+            with clock("source"), propagator_of(self.setup, shot, group if group.size > 1 else None) as prop:
+                modelled = scattered(self.setup, shot, self.image, prop=prop)
+            if not group.is_root:
+                continue
             with clock("trace input"):
                 recorded = self.survey.traces(shot).astype(np.float64)
-            with clock("source"):
-                predicted = self.flow.apply(shot, scattered(self.setup, shot, self.image))
+            predicted = self.flow.apply(shot, modelled)
             both = Predicted(recorded, predicted, self.survey.time, offset_along(shot))
-            sheet = Sheet(first.with_name(f"gathers_{shot.id:06d}.png"), f"shot {shot.id}", run_id)
+            path = sheet.path.with_name(f"gathers_{shot.id:06d}.png")
             with clock("pictures"):
-                made.append(draw_interleaved(sheet, both))
+                made.append(draw_interleaved(replace(sheet, path=path, title=f"shot {shot.id}"), both))
         return made
 
 

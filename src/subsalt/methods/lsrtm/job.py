@@ -38,7 +38,7 @@ class LeastSquaresJob(Job):
     @model_validator(mode="before")
     @classmethod
     def _where_it_can(cls, raw: Any) -> Any:
-        """Let the job run where its adjoint is exact: on a processor, with one rank per shot."""
+        """Let the job run where its adjoint is exact: on a processor."""
         if not isinstance(raw, dict):
             return raw
         raw = {k: v for k, v in raw.items() if (k, v) != ("method", cls.method)}
@@ -46,7 +46,7 @@ class LeastSquaresJob(Job):
         if not isinstance(parallel, dict):
             return raw
         given = {k: v for k, v in parallel.items() if v != "auto"}
-        return raw | {"parallel": {"device": "cpu", "ranks_per_shot": 1} | given}
+        return raw | {"parallel": {"device": "cpu"} | given}
 
     @model_validator(mode="after")
     def _gathers_go_with_the_rest(self) -> LeastSquaresJob:
@@ -54,7 +54,6 @@ class LeastSquaresJob(Job):
         keep, checkpoint = self.checkpoint.keep != "none", self.checkpoint_options
         excluded = {
             "[propagation.topography]": self.propagation.topography is not None,
-            f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
             f'[parallel] device = "{self.parallel.device}"': requires_gpu(self.parallel.device),
             "[data] slices": self.data.slices is not None,
             f'[checkpoint] strategy = "{checkpoint.strategy}"': checkpoint.strategy == "boundary",
@@ -65,8 +64,8 @@ class LeastSquaresJob(Job):
         }
         if wrong := [what for what, so in excluded.items() if so]:
             raise ConfigError(
-                f"least-squares migration does not go with {', '.join(wrong)}: its adjoint must be exact, on one "
-                "processor per shot",
+                f"least-squares migration does not go with {', '.join(wrong)}: its adjoint must be exact, on "
+                "processors",
                 'leave these out; or migrate without least squares: method = "rtm"',
                 code="E897",
             )

@@ -51,13 +51,14 @@ from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger
 from subsalt.run.result import Written
 from subsalt.run.rounds import RoundEnd, closed_rounds, store_rounds
-from subsalt.run.scheduler import RankGroups
+from subsalt.run.scheduler import RankGroups, form
 from subsalt.run.units import OneOf
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.earth.model_like import ModelLike
     from subsalt.methods.lsrtm.job import LeastSquaresJob
+    from subsalt.view.pages import Sheet
 
 
 def setup_of_job(job: LeastSquaresJob, model: ModelLike, survey: Survey) -> MigrationSetup:
@@ -337,23 +338,26 @@ class LeastSquaresRun(ShotsRun):
         state = self.state
         if not self.job.output.pictures:
             return []
-        made: list[Path] = []
-        first = state.folder / "pictures" / "image.png"
-        mine = self.shown[state.world.rank :: state.world.size]
-        with state.world.together():
-            if state.world.is_root:
-                made += self._draw_course(first)
-            comparison = Comparison(self.setup, self.survey, self.flow, self._whole(self._last()))
-            made += comparison.draw(mine, first, state.run_id, state.clock)
-        return [Path(f) for some in state.world.allgather([str(f) for f in made]) for f in some]
-
-    def _draw_course(self, first: Path) -> list[Path]:
-        """Draw misfit and images by iteration beside a picture. On rank 0."""
-        from subsalt.methods.lsrtm.view import Course
         from subsalt.view.pages import Sheet
 
+        made: list[Path] = []
+        picture = state.folder / "pictures" / "image.png"
+        sheet = Sheet(picture, self.job.title or self.job.name, state.run_id)
+        groups = form(state.world, *self.group_sizes(), max(1, len(self.shown)))
+        mine = [] if groups.idle else self.shown[groups.index :: len(groups.sizes)]
+        with state.world.together():
+            if state.world.is_root:
+                made += self._draw_course(sheet)
+            comparison = Comparison(self.setup, self.survey, self.flow, self._whole(self._last()))
+            made += comparison.draw(mine, sheet, state.clock, groups.group)
+        groups.free()
+        return [Path(f) for some in state.world.allgather([str(f) for f in made]) for f in some]
+
+    def _draw_course(self, sheet: Sheet) -> list[Path]:
+        """Draw misfit and images by iteration beside the picture of a sheet. On rank 0."""
+        from subsalt.methods.lsrtm.view import Course
+
         with self.state.clock("pictures"):
-            sheet = Sheet(first, self.job.title or self.job.name, self.state.run_id)
             return Course(self.state.folder).draw(sheet)
 
     def work_done(self) -> dict[str, int]:

@@ -7,6 +7,7 @@ result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file.
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from subsalt.methods.rtm.run_schemes import RunSchemes
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
+from subsalt.parallel.comm import Comm
 from subsalt.propagation.propagator import Propagator
 from subsalt.run import quarantine
 from subsalt.run.crash_evidence import CrashNote
@@ -57,7 +59,7 @@ class Work:
 
 @dataclass
 class ShotProducts:
-    """Computes the products of shots with J and J^T on one rank, one after the other.
+    """Computes the products of shots with J and J^T on the ranks of one group, one after the other.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class ShotProducts:
     images : Path
         Folder of the partial results.
     groups : RankGroups
-        The group of this rank, alone.
+        The group of this rank.
     schemes : RunSchemes
         How shots have their source wavefields again.
     clock : Phases
@@ -111,16 +113,8 @@ class ShotProducts:
         except Exception as error:
             if not quarantine.belongs_to_shot(error, self.groups.group):
                 raise
-            where: dict[str, object] = {"rank": self.groups.world.rank, "host": self.groups.group.host}
-            quarantine.record_failure(
-                self.images.parent.parent,
-                self.survey,
-                shot,
-                self.setup.window(shot),
-                error,
-                where,
-                self.round,
-            )
+            if self.groups.group.is_root:
+                self._record(shot, error)
             self.schemes.scratch.remove(shot.id)
             return {"unit": shot.id, "reason": quarantine.describe_error(error)}
         with self.clock("partial image"):
@@ -134,19 +128,37 @@ class ShotProducts:
         self.grid_point_steps += part.grid_point_steps
         return {"unit": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin, "by": self.by}
 
+    def _record(self, shot: Shot, error: Exception) -> None:
+        """Write down what is wrong with a shot. On the first rank of its group."""
+        where: dict[str, object] = {"rank": self.groups.world.rank, "host": self.groups.group.host}
+        folder, window = self.images.parent.parent, self.setup.window(shot)
+        quarantine.record_failure(folder, self.survey, shot, window, error, where, self.round)
+
+    @property
+    def _group(self) -> Comm | None:
+        """The ranks that share a shot with this one; None where it has them alone."""
+        group = self.groups.group
+        return group if group.size > 1 else None
+
+    def _together(self) -> AbstractContextManager[None]:
+        """Return a context whose errors all ranks of the group raise."""
+        return nullcontext() if self._group is None else self._group.together()
+
     def _products(self, shot: Shot, report: Report) -> tuple[ShotImage, dict[str, float]]:
         """Return the sums of the adjoint, and the numbers of the data."""
         with self.clock("setup"):
-            prop = propagator_of(self.setup, shot)
+            prop = propagator_of(self.setup, shot, self._group)
         if self.work.direction is None:
             return self._first(shot, prop, report)
         numbers: dict[str, float] = {}
         way = self.schemes.of(shot)
 
         def between(modelled: NDArray[np.float64]) -> NDArray[np.float64]:
-            shaped = self.flow.apply(shot, modelled)
-            numbers[ENERGY] = fixedmath.dot(shaped, shaped)
-            return self.flow.adjoint(shot, shaped)
+            # ranks that share the shot all do the same: each injects some of the traces
+            with self._together():
+                shaped = self.flow.apply(shot, modelled)
+                numbers[ENERGY] = fixedmath.dot(shaped, shaped)
+                return self.flow.adjoint(shot, shaped)
 
         part = normal_product(
             self.setup,
@@ -163,7 +175,7 @@ class ShotProducts:
 
     def _first(self, shot: Shot, prop: Propagator, report: Report) -> tuple[ShotImage, dict[str, float]]:
         """Return the sums of the adjoint of the residual of the start, and the squares of it and of the data."""
-        with self.clock("trace input"):
+        with self.clock("trace input"), self._together():
             data = self.survey.traces(shot).astype(np.float64)
         residual, done = data, 0.0
         if self.work.start is not None:

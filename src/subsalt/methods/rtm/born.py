@@ -55,7 +55,8 @@ def scattered(
     dm : ndarray, shape of the model or of its three axes
         Perturbation of 1 / v^2, s^2/m^2, on the whole grid of the model.
     prop : Propagator, optional
-        That of the shot (`engine.propagator_of`), where it is there already; on one process.
+        That of the shot (`engine.propagator_of`), where it is there already; of a group all ranks call, and each gets
+        all traces.
     progress : callable, optional
         Called at intervals with the fraction done.
     """
@@ -103,4 +104,4 @@ def back(
     samples = record_map(setup).apply_transpose(traces)[:, ::-1]
     source = prop.source(shot.src[None], setup.signature[None])
     ready = ReadyShot(prop, source, prop.source(shot.rcv, samples))
-    return migrate_shot(setup, shot, ready, **how)
+    return migrate_shot(setup, shot, ready, group=prop.group, **how)

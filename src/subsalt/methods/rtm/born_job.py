@@ -1,7 +1,7 @@
 """Demigration: the Born data of an image at the positions of a job, to SEG-Y, as `subsalt model` writes its shots.
 
 The folder belongs to job, image and scale together; shots that are already there are kept, so that a stopped run can be
-resumed. Each shot is computed by one rank.
+resumed. Ranks share a shot that does not fit into the memory of one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from subsalt.methods.rtm.model_job import ModelResult, ModelRun, ShotsFolder
 from subsalt.methods.rtm.modelling import ModelledTraces, ModellingSetup
 from subsalt.parallel.comm import Comm
 from subsalt.plan import World
+from subsalt.plan.plan import counted
 from subsalt.run.engine import Engine
 from subsalt.run.method_run import RunRequest, RunState
 
@@ -234,20 +235,31 @@ class BornRun(ModelRun):
             self.dm = on_grid_of_waves(self.image.read(given), given.grid, self.model.grid)
 
     def share_shots(self) -> None:
-        """Refuse shots that do not fit into the memory of one rank."""
-        state = self.state
-        room = World.of(state.world, threads_to_use(state.threads)).memory_per_rank
-        worst = max(
-            (born_memory(self.setup, s) for s in self.survey.shots), key=lambda plan: sum(plan.values())
+        """Decide which ranks share a shot: as many as the job says, or the fewest in whose memory it fits."""
+        super().share_shots()
+        world, plan = self.state.world, self.plan
+        room = World.of(world, threads_to_use(self.state.threads)).memory_per_rank
+        most = min(world.size, plan.largest or world.size)
+        sizes = range(plan.group_size, 1 + (most if self.job.parallel.group == "auto" else plan.group_size))
+        with world.together():
+            for size in sizes:
+                if (need := self._need(size)) <= room:
+                    self.sharing = size
+                    return
+            raise MemoryPlanError(
+                f"Born data of a shot need {need / 1e9:.2f} GB on each of {counted(size, 'rank')} that share it, "
+                f"{room / 1e9:.2f} GB are available",
+                "set [imaging] aperture, start fewer ranks on a node or more on other nodes, or compute on a coarser "
+                "grid",
+                code="E610",
+            )
+
+    def _need(self, ranks: int) -> int:
+        """Return the bytes of the rank that takes most, of the shot that takes most."""
+        parts = [(rank, ranks) for rank in range(ranks)]
+        return max(
+            sum(born_memory(self.setup, shot, part).values()) for shot in self.survey.shots for part in parts
         )
-        need = sum(worst.values())
-        with state.world.together():
-            if need > room:
-                raise MemoryPlanError(
-                    f"Born data of a shot need {need / 1e9:.2f} GB on one rank, {room / 1e9:.2f} GB are available",
-                    "set [imaging] aperture, start fewer ranks on a node, or compute on a coarser grid",
-                    code="E610",
-                )
 
     def identify(self) -> None:
         """Set inputs, id and numerics of the run: image and scale belong to its identity."""
@@ -260,8 +272,8 @@ class BornRun(ModelRun):
         state.run_id = self.job.run_id(state.inputs)
 
     def group_sizes(self) -> tuple[int, int | None]:
-        """Return that a rank computes a shot alone."""
-        return 1, 1
+        """Return the ranks that share a shot, and among how many the smallest window can be cut."""
+        return self.sharing, self.plan.largest
 
     def units_at_once(self) -> int:
         """Return that a process computes one shot at a time, by all of its threads."""
@@ -270,8 +282,8 @@ class BornRun(ModelRun):
     def traces_of(
         self, setup: ModellingSetup, shot: Shot, progress: Callable[[float], None], group: Comm | None
     ) -> ModelledTraces:
-        """Return the scattered traces of a shot."""
-        return born_shot(setup, shot, self.dm, progress)
+        """Return the scattered traces of a shot; collective over the group that shares it."""
+        return born_shot(setup, shot, self.dm, progress, group)
 
 
 def _refuse_job(job: Job) -> None:
@@ -280,12 +292,5 @@ def _refuse_job(job: Job) -> None:
         raise ConfigError(
             "[propagation.topography]: there is no Born operator below a free surface inside the model",
             "leave the topography out: sources and receivers at the top of the model",
-            code=NOT_WITH,
-        )
-    ranks = job.parallel.group
-    if ranks != "auto" and ranks > 1:
-        raise ConfigError(
-            f"ranks_per_shot = {ranks}: Born data of a shot are computed by one rank",
-            "leave ranks_per_shot out; more ranks compute more shots at a time",
             code=NOT_WITH,
         )

@@ -64,7 +64,7 @@ def normal_product(
     prop: Propagator | None = None,
     **how: Any,
 ) -> ShotImage:
-    """Return the sums of ``J^T B J dm`` of one shot, before `linear_setup.sums_to_gradient`; on one process.
+    """Return the sums of ``J^T B J dm`` of one shot, before `linear_setup.sums_to_gradient`; collective over its group.
 
     Parameters
     ----------
@@ -88,4 +88,4 @@ def normal_product(
     scattering = ReturnedScattering(setup, shot, dm, prop, between)
     source = prop.source(shot.src[None], setup.signature[None])
     ready = ReadyShot(prop, source, scattering.receivers, scattering=scattering)
-    return migrate_shot(setup, shot, ready, **how)
+    return migrate_shot(setup, shot, ready, group=prop.group, **how)

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
 from subsalt.kernels.problem import Z_FRONT, State
-from subsalt.kernels.work import Recorder
 from subsalt.methods.rtm.engine import window_taper
 from subsalt.methods.rtm.field_pair import FieldPair
 from subsalt.methods.rtm.linear_setup import record_map
 from subsalt.methods.rtm.samples import WavefieldFormat
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.parallel.comm import Comm
 from subsalt.propagation.propagator import Propagator
 
 
 class Scattering:
-    """The scattered wavefield of a shot, and what its receivers record of it; on one process.
+    """The scattered wavefield of a shot, and what its receivers record of it; collective over the group that shares it.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Scattering:
     dm : ndarray, shape of the model or of its three axes
         Perturbation of 1 / v^2, s^2/m^2, on the whole grid of the model.
     prop : Propagator
-        That of the shot.
+        That of the shot; each rank of its group has a part of it.
 
     Notes
     -----
@@ -42,12 +42,10 @@ class Scattering:
 
     def __init__(self, setup: MigrationSetup, shot: Shot, dm: NDArray, prop: Propagator) -> None:
         self.setup, self.prop = setup, prop
-        window = np.asarray(dm).reshape(setup.model.grid.shape3)[setup.window(shot).slices]
+        window = np.asarray(dm).reshape(setup.model.grid.shape3)[prop.image_box.slices]
         self._amount = scatterer(setup, prop, window)
         self.pair = FieldPair(prop) if setup.pairs else None
-        recorder = prop.recorder(shot.rcv, setup.axis.nt)
-        assert isinstance(recorder, Recorder)
-        self._recorder = recorder
+        self._recorder, self._count = prop.recorder(shot.rcv, setup.axis.nt), len(shot.rcv)
         self._room: NDArray | None = None
         self._product: NDArray | None = None
         self._last = setup.axis.nt - 1
@@ -89,14 +87,15 @@ class Scattering:
         self.prop.advance(waves, n + 1 - waves.it, recorders=[recorder], check_last=False)
         self._scatter(waves, field)
         # the step had recorded its sample before
-        recorder.data[:, n + 1] = self.prop.kernels.record(self.prop.problem, waves.curr, recorder.points)
+        self.prop.record_again(waves, recorder)
 
     def data(self) -> NDArray[np.float64]:
-        """Return what the receivers recorded until the end, on the record axis, (nr, nt)."""
+        """Return what all receivers recorded until the end, on the record axis, (nr, nt); collective."""
         waves = self._from_rest()
         self.prop.advance(waves, self._last - waves.it, recorders=[self._recorder])
-        _, recorded = self.prop.recorded(self._recorder)
-        return np.asarray(record_map(self.setup).apply(recorded.astype(np.float64)))
+        rows, recorded = self.prop.recorded(self._recorder)
+        traces = np.asarray(record_map(self.setup).apply(recorded.astype(np.float64)))
+        return all_traces(self.prop.group, rows, traces, self._count)
 
     def _from_rest(self) -> State:
         """Return the state, cleared before its first step."""
@@ -122,16 +121,28 @@ class Scattering:
                         u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
 
 
+def all_traces(
+    group: Comm | None, rows: NDArray[np.intp], traces: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """Return the traces of all receivers (count, nt) from those of ranks, on every rank; collective over the group."""
+    if group is None:
+        return traces
+    order = [row for some in group.allgather(rows.tolist()) for row in some]
+    out = np.empty((count, traces.shape[1]))
+    out[order] = group.allgather_array(np.ascontiguousarray(traces).reshape(-1)).reshape(-1, traces.shape[1])
+    return out
+
+
 def scatterer(setup: MigrationSetup, prop: Propagator, window: NDArray) -> NDArray:
     """Return what u_tt is multiplied by at every point of a window, of the type of wavefields.
 
     Parameters
     ----------
     window : ndarray
-        Perturbation of 1 / v^2 in the window of the shot.
+        Perturbation of 1 / v^2 in the part of the window that this rank has (`Propagator.image_box`).
     """
     values = window.astype(np.float64)
-    for weight in window_taper(setup, prop.window):
+    for weight in window_taper(setup, prop.window, prop.image_box):
         values = values * weight
     m = np.asarray(prop.layout.view(prop.problem.param("m"))[prop.interior.slices], dtype=np.float64)
     return np.asarray(-float(setup.image_step) * values * m, dtype=prop.dtype)
