@@ -251,10 +251,10 @@ def done(run: Path) -> int:
 
 def contents(run: Path) -> dict[str, str]:
     """Return the hashes of image and partial images, and of states and images of iterations."""
-    found = [
+    results = [
         path for name in ("images/shot_*", "rounds/*", "iterations/*") for path in sorted(run.glob(name))
     ]
-    files = [run / "image.sgy", *found]
+    files = [run / "image.sgy", *results]
     return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
