@@ -36,11 +36,13 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// Ask for a line of the next row, and of the row after it: lines are asked for twice, because processors drop some
-/// requests (once: 0.9 of the rate on Zen 4; not at all: 0.6).
-SUBSALT_INLINE void prefetch_rows(const float* next, Index row) {
+/// Ask for a line of the next row and, with 16 lanes, of the row after it: lines are then asked for twice, because
+/// processors drop some requests (once: 0.9 of the rate on Zen 4, 1.05 with 8 lanes on Zen 3; not at all: 0.6).
+SUBSALT_INLINE void prefetch_rows(const float* next, [[maybe_unused]] Index row) {
     prefetch_l2(next);
+#if SUBSALT_LANES != 8
     prefetch_l2(next + row);
+#endif
 }
 
 /// One row of a field in P planes: the field and the axis at z = 0 of the first plane, and where the fluxes go.
@@ -125,11 +127,51 @@ SUBSALT_INLINE Vec left_of([[maybe_unused]] const float* p, [[maybe_unused]] con
 #endif
 }
 
+#if SUBSALT_LANES == 8
+/// The vector at p and those half a vector and a whole one beside it. AVX2 shifts halves: what lies within four floats
+/// takes one instruction each from these, where shifts between whole vectors put the middle together first.
+struct HalfWindow {
+    Vec left, low, mid, high, right;
+
+    SUBSALT_INLINE explicit HalfWindow(const float* p)
+        : left(load(p - lanes)), low(load(p - 4)), mid(load(p)), high(load(p + 4)), right(load(p + lanes)) {}
+    SUBSALT_INLINE void at(const float*) {}
+};
+
+/// Lanes k .. k + 7 of lo and what follows it, 0 <= k <= 4; `hi` begins 4 lanes behind lo.
+template <int k>
+SUBSALT_INLINE Vec shift_half(Vec lo, Vec hi) {
+    if constexpr (k == 0)
+        return lo;
+    else if constexpr (k == 4)
+        return hi;
+    else
+        return _mm256_castsi256_ps(_mm256_alignr_epi8(_mm256_castps_si256(hi), _mm256_castps_si256(lo), 4 * k));
+}
+template <int k>
+SUBSALT_INLINE Vec right_of(const float*, const HalfWindow& v) {
+    if constexpr (k <= 4)
+        return shift_half<k>(v.mid, v.high);
+    else
+        return shift_half<k - 4>(v.high, v.right);
+}
+template <int k>
+SUBSALT_INLINE Vec left_of(const float*, const HalfWindow& v) {
+    if constexpr (k <= 4)
+        return shift_half<4 - k>(v.low, v.mid);
+    else
+        return shift_half<8 - k>(v.left, v.low);
+}
+using AlongZ = HalfWindow;
+#else
+using AlongZ = RowWindow;
+#endif
+
 /// Along z.
 template <int M>
 SUBSALT_INLINE Derivatives derivatives_z(const float* p, const Weights& c, const Weights& d, int radius) {
     Derivatives out;
-    RowWindow v(p);
+    AlongZ v(p);
     v.at(p);
     const auto take = [&](auto k, auto first) SUBSALT_INLINED {
         if constexpr (M == 0)
@@ -168,46 +210,101 @@ SUBSALT_INLINE Derivatives stretched_derivatives_z(const float* p, const Stretch
     return {mul(load(rows.power + z), slope), mul(load(rows.square + z), d2_z_off_centre<M>(p, v, c, radius))};
 }
 
+/// Whether the derivatives of a point are taken side by side, neighbour by neighbour: with 16 registers (AVX2), where
+/// weights have no room, one load of them then serves all axes, and six chains wait for each other less than two.
+template <int M>
+constexpr bool side_by_side = SUBSALT_LANES == 8 && M > 0;
+
+/// The weights of side_by_side, in memory.
+struct WeightsInMemory {
+    alignas(4 * SUBSALT_LANES) float c[max_radius + 1][SUBSALT_LANES], d[max_radius + 1][SUBSALT_LANES];
+
+    SUBSALT_INLINE WeightsInMemory(const float* second, const float* first, int radius) {
+        for (int k = 1; k <= radius; ++k)
+            store(c[k], set1(second[k])), store(d[k], set1(first[k]));
+    }
+};
+
+/// The derivatives of a point at w; z only on a uniform axis, y only in 3-D.
+template <int M, int Dim, bool AlsoZ>
+SUBSALT_INLINE void derivatives_side_by_side(const float* w, const Reach& of_x, const Reach& of_y,
+                                             const WeightsInMemory& weights, Derivatives& x, Derivatives& y,
+                                             Derivatives& z) {
+    const WeightsInMemory* of = &weights;
+#if defined(__x86_64__)
+    asm("" : "+r"(of)); // opaque: else the compiler keeps all weights for the whole loop, and spills what it works with
+#endif
+    AlongZ v(w);
+    v.at(w);
+    written_out<1, M>([&](auto k) SUBSALT_INLINED {
+        const Vec first = load(of->d[k]), second = load(of->c[k]);
+        const auto take = [&](Derivatives& out, Vec plus, Vec minus) SUBSALT_INLINED {
+            const Vec difference = sub(plus, minus), sum = add(plus, minus);
+            out.first = k == 1 ? mul(first, difference) : fma(first, difference, out.first);
+            out.second = k == 1 ? mul(second, sum) : fma(second, sum, out.second);
+        };
+        take(x, ahead<k>(w, of_x), behind<k>(w, of_x));
+        if constexpr (Dim == 3) take(y, ahead<k>(w, of_y), behind<k>(w, of_y));
+        if constexpr (AlsoZ) take(z, right_of<k>(w, v), left_of<k>(w, v));
+    });
+}
+
+/// The numbers of a field's fluxes and second derivatives. A vector each before the loop: what it stores might else be
+/// these numbers, so that they would be read and spread again every time.
+template <int Field>
+struct FluxNumbers {
+    Vec slope[3], share[3], second[3], centre;
+
+    SUBSALT_INLINE explicit FluxNumbers(const Tilt& tilt) : centre(set1(tilt.centre[Field])) {
+        for (int i = 0; i < 3; ++i)
+            slope[i] = set1(tilt.slope[i]), share[i] = set1(tilt.share[i]), second[i] = set1(tilt.second[Field][i]);
+    }
+};
+
 /// Fluxes and second derivatives of one field on a row. All: everything; else the flux along y alone (rows beside the
 /// tile).
 template <int M, int Dim, int P, int Field, bool All, bool Stretched>
 void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
-    const Tilt& tilt = pb.tilt;
-    const Weights c(tilt.c, radius), d(tilt.d, radius);
+    const Weights c(pb.tilt.c, radius), d(pb.tilt.d, radius);
+    const WeightsInMemory weights(pb.tilt.c, pb.tilt.d, side_by_side<M> ? radius : 0);
+    const FluxNumbers<Field> n(pb.tilt);
     const Reach of_x(pb.plane), of_y(pb.row);
     for (Index z = z0; z < z1; z += lanes) {
         for (int j = 0; j < (begins_line(row.w + z) ? P : 0); ++j)
             for (int i = 0; i < (All ? 3 : 4); ++i)
                 prefetch_rows(row.next[j][i] + z, pb.row);
-        Derivatives x[P];
-        if constexpr (P == 2)
+        Derivatives x[P], y, zs;
+        if constexpr (P == 2 && !side_by_side<M>)
             derivatives_two_planes<M>(row.w + z, row.w + pb.plane + z, of_x, c, d, x);
-        else
+        else if constexpr (!side_by_side<M>)
             x[0] = derivatives<M>(row.w + z, of_x, pb.plane, c, d, radius);
         for (int j = 0; j < P; ++j) {
             const float* w = row.w + j * pb.plane + z;
             const Index at = j * pb.plane + z;
-            Vec a = mul(Stretched ? load(pb.stretch.centre[Field] + z) : set1(tilt.centre[Field]), load(w));
-            a = fma(set1(tilt.second[Field][0]), x[j].second, a);
-            const Vec mx = mul(load(row.axis[0] + at), set1(tilt.slope[0]));
+            if constexpr (side_by_side<M>)
+                derivatives_side_by_side<M, Dim, !Stretched>(w, of_x, of_y, weights, x[j], y, zs);
+            Vec a = mul(Stretched ? load(pb.stretch.centre[Field] + z) : n.centre, load(w));
+            a = fma(n.second[0], x[j].second, a);
+            const Vec mx = mul(load(row.axis[0] + at), n.slope[0]);
             Vec g = mul(mx, x[j].first), my;
-            Derivatives y;
             if constexpr (Dim == 3) {
-                y = derivatives<M>(w, of_y, pb.row, c, d, radius);
-                a = fma(set1(tilt.second[Field][1]), y.second, a);
-                my = mul(load(row.axis[1] + at), set1(tilt.slope[1]));
+                if constexpr (!side_by_side<M>) y = derivatives<M>(w, of_y, pb.row, c, d, radius);
+                a = fma(n.second[1], y.second, a);
+                my = mul(load(row.axis[1] + at), n.slope[1]);
                 g = fma(my, y.first, g);
             }
-            const Derivatives zs = Stretched ? stretched_derivatives_z<M>(w, pb.stretch, z, c, d, radius)
-                                             : derivatives_z<M>(w, c, d, radius);
-            a = fma(set1(tilt.second[Field][2]), zs.second, a);
-            const Vec mz = mul(load(row.axis[2] + at), set1(tilt.slope[2]));
+            if constexpr (Stretched)
+                zs = stretched_derivatives_z<M>(w, pb.stretch, z, c, d, radius);
+            else if constexpr (!side_by_side<M>)
+                zs = derivatives_z<M>(w, c, d, radius);
+            a = fma(n.second[2], zs.second, a);
+            const Vec mz = mul(load(row.axis[2] + at), n.slope[2]);
             g = fma(mz, zs.first, g);
-            if constexpr (Dim == 3) store(row.y[j] + z, tti_flux<Field>(my, g, mul(set1(tilt.share[1]), y.first)));
+            if constexpr (Dim == 3) store(row.y[j] + z, tti_flux<Field>(my, g, mul(n.share[1], y.first)));
             if constexpr (All) {
-                store(row.x[j] + z, tti_flux<Field>(mx, g, mul(set1(tilt.share[0]), x[j].first)));
-                const Vec flux = tti_flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first));
+                store(row.x[j] + z, tti_flux<Field>(mx, g, mul(n.share[0], x[j].first)));
+                const Vec flux = tti_flux<Field>(mz, g, mul(n.share[2], zs.first));
                 store(row.z[j] + z, Stretched ? mul(load(pb.stretch.root + z), flux) : flux);
                 store(row.a[j] + z, a);
             }
@@ -269,7 +366,7 @@ SUBSALT_INLINE Vec add_along_y(Vec a, const Fluxes& flux, const Weights& d, int 
 template <int M, bool Stretched>
 SUBSALT_INLINE Vec add_along_z(Vec a, const Fluxes& flux, const Weights& d, int radius, Index z) {
     const float* p = flux.z + z;
-    RowWindow v(p);
+    AlongZ v(p);
     v.at(p);
     const auto difference = [&](auto k) SUBSALT_INLINED {
         if constexpr (M == 0)
