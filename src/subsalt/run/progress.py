@@ -450,7 +450,7 @@ BAR, LISTED = 40, 12
 
 def misfit_lines(misfits: Sequence[float]) -> list[str]:
     """Return a misfit by iteration as lines with bars: the first and the last ones."""
-    if not misfits:
+    if len(misfits) < 2:
         return []
     n = len(misfits) - 1
     out = [f"misfit    {misfits[-1]:.3g} of the start after {n} iteration{'s' * (n != 1)}"]

@@ -30,7 +30,7 @@ def history_of(folder: Path) -> list[Scalars]:
 
 def misfits_of(folder: Path) -> list[float]:
     """Return the misfit of a run by iteration, over that of the start."""
-    return [s.relative for s in history_of(folder)]
+    return [s.relative for number, s in enumerate(history_of(folder)) if s.iteration == number]
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ def kept_images(job: LeastSquaresJob) -> int:
 
 def parts_of(job: LeastSquaresJob, setup: MigrationSetup, folder: Path) -> dict[str, int]:
     """Return the bytes that the iteration still writes into a run directory, which need not exist, by what they are."""
-    points = math.prod(setup.model.grid.shape)
+    points, states = math.prod(setup.model.grid.shape), min(AT_A_TIME, 1 + job.inversion.products)
     wanted = {
-        STATES: ("states", (AT_A_TIME * ARRAYS + 1) * DOUBLE * points),
+        STATES: ("states", (states * ARRAYS + 1) * DOUBLE * points),
         IMAGES: ("images by iteration", kept_images(job) * FLOAT * setup.image_grid.size),
     }
     out = {}

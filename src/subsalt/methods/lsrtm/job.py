@@ -85,7 +85,7 @@ class LeastSquaresJob(Job):
     @cached_property
     def inversion_options(self) -> LeastSquaresOptions:
         """`[inversion]` in the form of the iteration."""
-        return options_from(LeastSquaresOptions, self.inversion)
+        return options_from(LeastSquaresOptions, self.inversion, damping=self.inversion.weight)
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them."""
@@ -106,5 +106,7 @@ class LeastSquaresJob(Job):
         job = super().of_the_image()
         # the word of an estimate stays: the first round makes it
         far = [k for k in FAR if k != "noise" or not isinstance(job["inversion"][k], str)]
+        # an image is deconvolved when it is written
+        far += ["damping"] * (self.inversion.domain == "image")
         inversion = {k: v for k, v in job["inversion"].items() if k not in far}
         return job | {"inversion": inversion}

@@ -87,6 +87,10 @@ class LeastSquaresMigration:
 
     def open_run(self, job: LeastSquaresJob, state: RunState) -> ImagingRun:
         """Return what a run of this method does beside the engine."""
+        if job.inversion.domain == "image":
+            from subsalt.methods.lsrtm.image_domain import ImageDomainRun
+
+            return ImageDomainRun(job, state)
         from subsalt.methods.lsrtm.run import LeastSquaresRun
 
         return LeastSquaresRun(job, state)

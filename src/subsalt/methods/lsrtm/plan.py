@@ -33,22 +33,28 @@ def plan_least_squares(job: LeastSquaresJob, request: PlanRequest) -> Plan[Shots
     The disk has two states, a third while it is written, and the images that the job keeps.
     """
     plan = plan_rtm(job, request, partial(parts_of, job))
-    iterations, points = job.inversion_options.iterations, math.prod(plan.facts["grid"])
+    keys = job.inversion
+    products, points = keys.products, math.prod(plan.facts["grid"])
     step, images, disk = HELD * DOUBLE * points, kept_images(job), plan.disk.parts
     wall, shots = (plan.facts["time"].get(name) for name in ("wall_seconds", "kernel_seconds"))
+    each = f"models and migrates all shots, about {ITERATION:g} times its time"
+    iterations = counted(keys.iterations, "iteration")
+    if keys.domain == "image":
+        first = f"image domain: a second round {each}; then {iterations} without wavefields"
+    else:
+        first = f"least squares: {iterations} at most behind the migration that this plan is of; each {each}"
     text = [
-        f"least squares: {counted(iterations, 'iteration')} at most behind the migration that this plan is of; each "
-        f"models and migrates all shots, about {ITERATION:g} times its time",
+        first,
         f"disk: {size(disk['states'])} for states, {size(disk['images by iteration'])} for "
         f"{counted(images, 'image')} by iteration; a step: {size(step)} of memory on rank 0",
     ]
     seconds = None
     if isinstance(wall, int | float) and isinstance(shots, int | float):
-        seconds = wall + iterations * ITERATION * shots
+        seconds = wall + products * ITERATION * shots
         text.append(f"with all of them the run takes about {duration(seconds)}")
     facts: dict[str, Any] = plan.facts | {
         "what": "lsrtm",
-        "iterations": iterations,
+        "iterations": keys.iterations,
         "states_bytes": disk["states"],
         "images_bytes": disk["images by iteration"],
         "step_bytes": step,

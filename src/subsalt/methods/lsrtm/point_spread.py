@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from subsalt.errors import ConfigError
-from subsalt.inversion.point_spread import CODE, TOO_NEAR, PointSpread, lattice_every
+from subsalt.inversion.point_spread import CODE, TOO_NEAR, Lattice, PointSpread, lattice_every
 from subsalt.methods.lsrtm.operator import BornOperator
+from subsalt.methods.rtm.setup import MigrationSetup
 
 #: distance of the nodes where none is given, in wavelengths of the peak frequency at the fastest velocity
 WAVELENGTHS = 2.0
@@ -51,18 +52,7 @@ def point_spread(operator: BornOperator, distance: float | Sequence[float] | Non
     >>> spread = subsalt.point_spread(op, 300.0)                                 # doctest: +SKIP
     >>> dm = spread.deconvolve(op.adjoint(data)).image                           # doctest: +SKIP
     """
-    model = operator.setup.model
-    if distance is None:
-        distance = WAVELENGTHS * model.fastest / operator.setup.wavelet.f0
-    given = np.asarray(distance, dtype=np.float64)
-    if given.shape not in ((), (model.grid.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
-        raise ConfigError(
-            f"distance = {distance!r}",
-            "give the distance of nodes in m, one number or one per axis",
-            code=CODE,
-        )
-    apart = np.broadcast_to(given, model.grid.ndim).tolist()
-    lattice = lattice_every(model.grid.shape, model.grid.spacing, apart)
+    lattice = lattice_of(operator.setup, distance)
     spread = PointSpread.of_response(lattice, operator.adjoint(operator.forward(lattice.points())))
     if spread.typical_overlap > TOO_NEAR:
         warnings.warn(
@@ -71,3 +61,19 @@ def point_spread(operator: BornOperator, distance: float | Sequence[float] | Non
             stacklevel=2,
         )
     return spread
+
+
+def lattice_of(setup: MigrationSetup, distance: float | Sequence[float] | None = None) -> Lattice:
+    """Return the lattice of points on the grid of the waves; parameters and errors as of `point_spread`."""
+    model = setup.model
+    if distance is None:
+        distance = WAVELENGTHS * model.fastest / setup.wavelet.f0
+    given = np.asarray(distance, dtype=np.float64)
+    if given.shape not in ((), (model.grid.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
+        raise ConfigError(
+            f"distance = {distance!r}",
+            "give the distance of nodes in m, one number or one per axis",
+            code=CODE,
+        )
+    apart = np.broadcast_to(given, model.grid.ndim).tolist()
+    return lattice_every(model.grid.shape, model.grid.spacing, apart)

@@ -249,27 +249,26 @@ class LeastSquaresRun(ShotsRun):
         if not shots:
             raise DataError("no shot could be migrated", "see events.jsonl", code="E820")
         sums, numbers = self._summed(shots, hashes, damaged)
-        gradient = sums_to_gradient(self.setup, sums["correlation"])
-        illumination = None
-        if state.round == 0:
-            illumination = sums["illumination"]
-            new = self._iteration(illumination).begin(
-                gradient, numbers[MISFIT], numbers[DATA], numbers[NOISE]
-            )
-        else:
-            before = RoundFiles(state.folder, state.round - 1)
-            new = self._iteration(read_array(before.illumination)).step(
-                before.read(), gradient, numbers[ENERGY]
-            )
+        new = self._made(sums, numbers)
+        illumination = sums["illumination"] if state.round == 0 else None
         files = RoundFiles(state.folder, state.round).write(new, shots, illumination)
         self._keep_image(new)
-        reason = self.job.inversion_options.rules.reason(new.scalars)
         return {
             "files": [str(f.relative_to(state.folder)) for f in files],
-            "reason": reason,
+            "reason": self._reason(state.round),
             "relative_misfit": new.scalars.relative,
             **new.scalars.to_dict(),
         }
+
+    def _made(self, sums: Mapping[str, NDArray[np.float64]], numbers: Mapping[str, float]) -> CglsState:
+        """Return the state that a round makes of the sums over its shots. On rank 0."""
+        gradient = sums_to_gradient(self.setup, sums["correlation"])
+        if self.state.round == 0:
+            method = self._iteration(sums["illumination"])
+            return method.begin(gradient, numbers[MISFIT], numbers[DATA], numbers[NOISE])
+        before = RoundFiles(self.state.folder, self.state.round - 1)
+        method = self._iteration(read_array(before.illumination))
+        return method.step(before.read(), gradient, numbers[ENERGY])
 
     def _keep_image(self, new: CglsState) -> None:
         """Write the image of a state where the job asks for it. On rank 0."""
@@ -325,13 +324,17 @@ class LeastSquaresRun(ShotsRun):
             planes = ImagePlanes(lo, np.ascontiguousarray(image[lo:hi]), None)
         made = {
             "made_by": "least-squares migration: perturbation of 1/v^2, s^2/m^2",
-            "imaging": f"{self._last().scalars.iteration} iterations, {self.job.inversion.precondition}",
+            "imaging": self._imaging(),
         }
         outputs = RunOutputs(
             self.job, self.setup, self.survey, state.folder, state.run_id, state.world, made=made
         )
         self.written = outputs.write(planes, state.clock)
         return self.written
+
+    def _imaging(self) -> str:
+        """Return how the image was made, for the headers of its files."""
+        return f"{self._last().scalars.iteration} iterations, {self.job.inversion.precondition}"
 
     def finish(self) -> list[Path]:
         """Draw the course of the iteration, and recorded and predicted traces of some shots. Collective."""

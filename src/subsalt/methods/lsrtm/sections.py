@@ -5,14 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from subsalt.errors import ConfigError
 from subsalt.inversion.noise import NoiseEstimate
 from subsalt.inversion.options import LeastSquaresOptions, Preconditioner
 from subsalt.inversion.penalty import Kind
 from subsalt.job import units
-from subsalt.job.units import NonNegativeLength, Section, key
+from subsalt.job.units import AutoLength, NonNegativeLength, Section, key
 from subsalt.propagation.options import ImagingOptions
+
+#: damping of images that are deconvolved, where a job names none
+IMAGE_DAMPING = 0.01
+#: keys that serve an iteration over the traces alone
+OF_DATA = ("precondition", "floor", "depth_power", "penalty", "misfit", "noise", "noise_factor", "start")
 
 _solve, _image = partial(key, LeastSquaresOptions), partial(key, ImagingOptions)
 
@@ -20,11 +26,20 @@ _solve, _image = partial(key, LeastSquaresOptions), partial(key, ImagingOptions)
 class InversionSection(Section):
     """How the misfit of linearised data is made small."""
 
+    domain: Literal["data", "image"] = Field(
+        "data",
+        description="data: iterate over the traces; image: deconvolve the migration by point-spread functions, which "
+        "takes one more modelling and migration",
+    )
     iterations: int = _solve("iterations", ge=1)
     precondition: Preconditioner = _solve("precondition")
     floor: float = _solve("floor", gt=0)
     depth_power: float = _solve("depth_power", ge=0)
-    damping: float = _solve("damping", ge=0)
+    damping: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto",
+        description="weight of the penalty, relative to the curvature of the first step; auto: none, with domain = "
+        "image 0.01",
+    )
     penalty: Kind = _solve("penalty")
     misfit: float = _solve("misfit", ge=0, lt=1)
     noise: Annotated[float, Field(ge=0, lt=1)] | NoiseEstimate = _solve("noise")
@@ -37,6 +52,11 @@ class InversionSection(Section):
         None,
         description="file that is 0 where the image does not change and 1 where it may, on the same grid",
     )
+    lattice: AutoLength = Field(
+        "auto",
+        description="with domain = image: from one point of the lattice to the next; auto: two wavelengths of the peak "
+        "frequency at the fastest velocity",
+    )
     keep_images: int = Field(
         1,
         ge=0,
@@ -47,9 +67,35 @@ class InversionSection(Section):
         description="shots whose recorded and predicted traces are drawn at the end; auto: first, middle and last",
     )
 
+    @model_validator(mode="after")
+    def _of_its_domain(self) -> InversionSection:
+        """Refuse keys that the domain has no use for."""
+        keys = OF_DATA if self.domain == "image" else ("lattice",)
+        fields = type(self).model_fields
+        if given := [key for key in keys if getattr(self, key) != fields[key].default]:
+            raise ConfigError(
+                f'[inversion] domain = "{self.domain}" has no use for {", ".join(given)}',
+                f"leave {'it' if len(given) == 1 else 'them'} out, or set domain = "
+                f'"{"data" if self.domain == "image" else "image"}"',
+                code="E897",
+            )
+        return self
+
+    @property
+    def weight(self) -> float:
+        """Weight of the penalty."""
+        if self.damping != "auto":
+            return self.damping
+        return IMAGE_DAMPING if self.domain == "image" else 0.0
+
+    @property
+    def products(self) -> int:
+        """How often all shots are modelled and migrated, at most, behind the first migration."""
+        return 1 if self.domain == "image" else self.iterations
+
     def keeps(self, iteration: int) -> bool:
         """Return whether an iteration leaves its image: the first, every so many, and 0 where there is a start."""
-        if not self.keep_images:
+        if not self.keep_images or self.domain == "image":
             return False
         if iteration == 0:
             return self.start is not None

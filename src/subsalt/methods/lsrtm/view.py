@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.io.volumes.volume import open_volume, read
 from subsalt.methods.lsrtm.course import KeptImage, kept_images, misfits_of
@@ -91,12 +92,27 @@ class Course:
     def _section(self, path: Path) -> tuple[Grid, NDArray[np.float64]]:
         """Return the section of a volume along x, (nx, nz), and its grid."""
         opened = open_volume(path)
-        grid = opened.grid
-        cut = cuts_at(grid, self.at)["section" if grid.ndim == 2 else "inline"]
-        values = np.asarray(cut.values(opened.planes), dtype=np.float64).T
-        if grid.ndim == 3:
-            grid = Grid(grid.shape3[::2], grid.spacing3[::2], grid.origin3[::2])
-        return grid, values
+        return section_of(opened.planes, opened.grid, self.at)
+
+
+def section_of(
+    values: NDArray | Planes, grid: Grid, at: Sequence[float] | None = None
+) -> tuple[Grid, NDArray[np.float64]]:
+    """Return the section of an image along x, through a point or in the middle, (nx, nz), and its grid."""
+    cut = cuts_at(grid, at)["section" if grid.ndim == 2 else "inline"]
+    section = np.asarray(cut.values(values), dtype=np.float64).T
+    if grid.ndim == 3:
+        grid = Grid(grid.shape3[::2], grid.spacing3[::2], grid.origin3[::2])
+    return grid, section
+
+
+def draw_before_and_after(sheet: Sheet, images: Mapping[str, NDArray], grid: Grid) -> list[Path]:
+    """Draw the amplitude along the strongest event of the last image in each of them, by name; return the pictures."""
+    cuts = {name: section_of(values, grid) for name, values in images.items()}
+    flat = list(cuts.values())[-1][0]
+    shown = {name: section for name, (_, section) in cuts.items()}
+    limit = style.clip_limit(style.below_surface(list(shown.values())[-1]))
+    return Course(sheet.path.parent).amplitude(sheet, shown, flat, limit)
 
 
 def chosen(by_iteration: Sequence[KeptImage]) -> list[KeptImage]:
