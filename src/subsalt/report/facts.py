@@ -44,7 +44,7 @@ class Picture:
     size: tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MethodRows:
     """The part of the report that a method of imaging adds to the common part."""
 

@@ -18,7 +18,9 @@ TITLES = {"pictures": "Image, gathers and fold", "shots": "Blocks of the image"}
 
 def report_rows(facts: RunFacts) -> MethodRows:
     """Return what the report of a time migration says beside what all say."""
-    return MethodRows(cards(facts), parameters(facts), TITLES, sums="sums", holder="a rank")
+    return MethodRows(
+        cards=cards(facts), parameters=parameters(facts), titles=TITLES, sums="sums", holder="a rank"
+    )
 
 
 def cards(facts: RunFacts) -> list[tuple[str, str]]:
