@@ -104,9 +104,10 @@ def test_shots_at_once_of_ranks(job, capsys):
 
 def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000})())
-    code, out, _ = run(capsys, "plan", job)
-    assert code == 74
-    assert "E663" in out
+    for command in (("plan", job), ("check", job, "--no-map")):
+        code, out, _ = run(capsys, *command)
+        assert code == 74
+        assert "E663" in out
 
 
 def test_partial_images_that_are_there_are_not_written_again(job):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.cli import ranks, seen_warnings
 from subsalt.cli.output import Out, finding_dict
 from subsalt.cli.waiting import waiting
-from subsalt.errors import CannotCreateError, Finding
+from subsalt.errors import CannotCreateError, DiskError, Finding, SubsaltError
+from subsalt.parallel.comm import world
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+    from subsalt.job.checking import CheckResult
 
 
 def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
@@ -21,7 +24,7 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
     from subsalt.methods import method_of
 
     with ranks.together(), waiting("checking", out.as_json or out.quiet):
-        result = check_job(job)
+        result = with_disk(job, check_job(job))
     findings, picture, repairs = list(result.findings), None, None
     draw = draw and not out.mute  # one rank draws for all
     try:
@@ -60,6 +63,29 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
         }
     )
     return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
+
+
+def with_disk(job: BaseJob, result: CheckResult) -> CheckResult:
+    """Return what a check found, and the error of a disk that is too small for a run in the default directory.
+
+    Notes
+    -----
+    A run looks at the disk of its own directory, which `--run` can name; so this is no rule of the job. The room is
+    that of the plan, on one rank: ranks that are started together plan theirs right after the check.
+    """
+    from subsalt.plan.planning import plan_job
+
+    if result.has_errors or job.data is None or world().size > 1:
+        return result
+    try:
+        error = plan_job(job).error
+    except SubsaltError:
+        # what cannot be planned is said by `subsalt plan`, and by the run
+        return result
+    if not isinstance(error, DiskError):
+        return result
+    found = Finding(error.code, "error", error.message, error.fix)
+    return replace(result, findings=[*result.findings, found], codes=[*result.codes, error.exit_code])
 
 
 def place_beside(job: BaseJob, folder: Path | None) -> Callable[[str], Path]:

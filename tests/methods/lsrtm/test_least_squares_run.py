@@ -15,7 +15,7 @@ from launch import needs_mpi, run
 from least_squares_case import GRID, ITERATIONS, job_in, scattered_survey
 
 import subsalt as ss
-from subsalt.errors import ConfigError, FindingsError, MemoryPlanError, NumericalFailure
+from subsalt.errors import ConfigError, DiskError, FindingsError, MemoryPlanError, NumericalFailure
 from subsalt.io.faults import set_fault
 from subsalt.io.volumes.volume import read, write
 from subsalt.job.base import read_job
@@ -24,6 +24,7 @@ from subsalt.methods.lsrtm import run as lsrtm_run
 from subsalt.methods.lsrtm import step_memory
 from subsalt.methods.lsrtm.course import kept_images
 from subsalt.methods.lsrtm.states import RoundFiles
+from subsalt.plan import plan_job
 from subsalt.run.progress import lines, view_of
 
 
@@ -227,6 +228,18 @@ def test_a_step_that_memory_does_not_hold_is_refused_by_check_and_run(survey, tm
     assert checked.exit_code() == MemoryPlanError.exit_code
     with pytest.raises(FindingsError, match="a step of the iteration needs"):
         ss.migrate_job(read_job(path))
+
+
+def test_check_names_a_disk_that_is_too_small_for_states_and_images(
+    survey, tmp_path, monkeypatch, subsalt_command
+):
+    path = job_in(tmp_path, survey)
+    total, usage = plan_job(read_job(path)).disk.total, shutil.disk_usage(tmp_path)
+    for free, code in ((total, 0), (total - 1, DiskError.exit_code)):
+        monkeypatch.setattr("shutil.disk_usage", lambda where, free=free: usage._replace(free=free))
+        status, out, _ = subsalt_command("check", path, "--no-map")
+        assert (status, "E663" in out) == (code, code != 0)
+    assert "states 0.00 GB" in out
 
 
 @pytest.mark.parametrize(
