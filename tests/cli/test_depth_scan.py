@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +26,11 @@ from subsalt.methods.rtm.depth_scan import (
     unclear_of,
     vertical_time,
 )
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.scaled_part import ScaledPart
+from subsalt.methods.rtm.vscan import DepthScanner
+from subsalt.run.settings import NAME
+from subsalt.run.velocity_scan import ScanRequest
 
 #: the line of `subsalt example layer` with wavelengths and spacings about twice as long, and gathers at five places
 SMALL = LayerLine(20.0, 10.0, 3200.0, 1360.0, 7, 250.0, 40.0, every=40, nt=751, widest=240.0)
@@ -37,7 +44,7 @@ def line(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, subsalt_command) -> None:
+def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, tmp_path, subsalt_command) -> None:
     """Within two of the standard deviations that the scan says, which are less than half of the planted error.
 
     Waves of 10 Hz in a layer that is little thicker than one of them: `make prove-gathers` has those of 15 Hz.
@@ -78,6 +85,39 @@ def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, subsalt_comman
     assert below
     assert all(1 / ERROR < s < 1.005 for s in below)
     assert "whole overburden" in err
+    # job and scan are moved together: nothing is migrated again
+    moved = shutil.copytree(line, tmp_path / "moved")
+    code, out, err = subsalt_command("vscan", moved / "line.toml", *words[2:])
+    assert code == 0, err
+    there = json.loads(out.splitlines()[-1])
+    assert there["runs"] == [str(moved / "line.vscan" / "scale_1.run")]
+    assert there["best_scale"] == one["best_scale"]
+    for old in line.glob("line.vscan/*/images/*.planes"):
+        assert (moved / old.relative_to(line)).stat().st_mtime_ns == old.stat().st_mtime_ns
+
+
+def test_names_of_velocities_count_from_the_job_and_those_of_older_scans_stay(line: Path, tmp_path) -> None:
+    def named() -> list[str]:
+        names: list[str] = []
+        scanner = DepthScanner(Job.from_toml(line / "line.toml"), ScanRequest("0.96:1.04:0.04"))
+        scanner.migrate(line / "names.run", lambda job, run, word: names.append(job.model.vp.file))
+        return names
+
+    assert named() == [f"names.vscan/vp_{scale}.rsf" for scale in ("0.96", "1", "1.04")]
+    # runs begun by versions that wrote absolute names: here, and in a folder that was moved since
+    for scale, folder in (("0.96", line), ("1", tmp_path)):
+        run = line / "names.vscan" / f"scale_{scale}.run"
+        run.mkdir()
+        key = {"job": {"model": {"vp": {"file": str(folder / "names.vscan" / f"vp_{scale}.rsf")}}}}
+        with contextlib.closing(sqlite3.connect(run / NAME)) as db:
+            db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            db.execute("INSERT INTO meta VALUES ('key', ?)", (json.dumps(key),))
+            db.commit()
+    assert named() == [
+        str(line / "names.vscan" / "vp_0.96.rsf"),
+        "names.vscan/vp_1.rsf",
+        "names.vscan/vp_1.04.rsf",
+    ]
 
 
 def test_a_plan_starts_nothing(line: Path, subsalt_command) -> None:

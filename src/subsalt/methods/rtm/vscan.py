@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +34,8 @@ from subsalt.methods.rtm.scaled_part import CODE, ScaledPart, name_of, part_of
 from subsalt.methods.rtm.source_band import SourceBand
 from subsalt.methods.rtm.stored_gathers import PlacedGathers, read_gathers
 from subsalt.parallel.comm import world
-from subsalt.run.velocity_scan import ScanRequest, folder_of, left_of, migrate_scales, scales_of
+from subsalt.run.settings import settings_of
+from subsalt.run.velocity_scan import ScanRequest, folder_of, left_of, migrate_scales, run_of, scales_of
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
@@ -196,12 +198,27 @@ class DepthScanner:
 
     def _scaled(self, scale: float) -> Job:
         """Return the job of a scale; its velocity lies in the folder of the scan. Collective."""
-        path = (self.folder / f"vp_{scale:.4g}.rsf").absolute()
+        path, name = (self.folder / f"vp_{scale:.4g}.rsf").absolute(), ""
         with world().together():
             if world().is_root:
                 make_folder(self.folder)
                 self._write(path, self.velocity(scale))
-        return self.job.changed("model", vp={"file": str(path)})
+                name = self._name_in_job(path, self.folder / run_of(scale))
+        return self.job.changed("model", vp={"file": world().bcast(name)})
+
+    def _name_in_job(self, path: Path, run: Path) -> str:
+        """Return the name of a velocity as seen from the job file, so that both can be moved together.
+
+        Scans that were begun with absolute names go on with them where they were begun.
+        """
+        try:
+            begun = str(json.loads(settings_of(run)["key"])["job"]["model"]["vp"]["file"])
+        except (KeyError, TypeError, ValueError):
+            begun = ""
+        if begun == str(path):
+            return begun
+        # through links, ".." leads elsewhere
+        return Path(os.path.relpath(path.resolve(), self.given.base.resolve())).as_posix()
 
     def _write(self, path: Path, values: NDArray[np.float32]) -> None:
         """Write a volume on the model's grid, unless the same one is there: runs would hash a new file again."""
