@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -100,6 +101,22 @@ def test_a_model_of_other_units_and_order_of_axes_is_converted():
         epsilon=(("z", "x"), 0 * vp.T + 0.1), theta=(("z", "x"), 0 * vp.T + 30.0, {"units": "degree"})
     )
     assert np.allclose(ss.EarthModel.from_xarray(angles).theta, np.pi / 6)
+
+
+def test_velocities_that_look_like_another_unit_than_their_label_are_warned_of():
+    dataset = model_of(GRID).to_xarray()
+    dataset["vp"] = (dataset.vp / 1000).assign_attrs(dataset.vp.attrs)
+    with pytest.warns(
+        UserWarning, match=r'E412 vp median .*: looks like km/s; its units are "m s-1"'
+    ) as said:
+        ss.EarthModel.from_xarray(dataset)
+    assert said[0].filename == __file__
+    # by the cure of the warning, in silence
+    ds = dataset
+    exec(str(said[0].message).rpartition("; ")[2], {"ds": ds})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ss.EarthModel.from_xarray(ds).vp.min() >= 1500
 
 
 def test_a_part_of_a_model_lies_where_it_lay():

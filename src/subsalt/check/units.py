@@ -49,7 +49,7 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
     vp = context.parameters.get("vp")
     if vp is None or vp.summary.bad == vp.summary.size:
         return
-    wrong = _wrong_velocity_unit(vp)
+    wrong = wrong_velocity_unit(vp)
     if wrong is not None:
         context.facts["_vp_wrong"] = True
         if wrong.code == "E412" and (lengths := _kilometres_too(context, vp)):
@@ -139,7 +139,7 @@ def readings(vp: Parameter) -> list[tuple[float, str, str, str, tuple[float, flo
     return sorted(out)
 
 
-def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
+def wrong_velocity_unit(vp: Parameter) -> Finding | None:
     """Return the finding when vp is in another unit than m/s.
 
     Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s

@@ -149,6 +149,12 @@ class EarthModel(TimeStep):
             When xarray is not installed (E118).
         ModelError
             For values that are none of a model.
+
+        Warns
+        -----
+        UserWarning
+            When velocities look like those of another unit than their label says, with the code that `subsalt check`
+            has for it, such as E412 for km/s.
         """
         model: EarthModel = library("xarray_models").to_model(dataset)
         return model

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.api import MigrationResult
+from subsalt.check.units import wrong_velocity_unit
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES
+from subsalt.earth.planes import Parameter
 from subsalt.errors import DataError
 from subsalt.libraries import labelled, xarray_gathers
 from subsalt.libraries.depth_coordinates import coordinates
@@ -25,6 +28,15 @@ _PARAMETERS = {
     "delta": ("fraction", "Thomsen parameter delta"),
     "theta": ("angle", "tilt of the symmetry axis from the vertical"),
     "phi": ("angle", "azimuth of the symmetry axis from x towards y"),
+}
+
+#: what to do with velocities that look like those of another unit, by the code of the finding
+_CURES = {
+    "E412": 'ds["vp"].attrs["units"] = "km/s"',
+    "E413": "give velocities: the inverse of the slowness, in m/s",
+    "E414": "give velocities: one over the root of the squared slowness, in m/s",
+    "E415": 'ds["vp"].attrs["units"] = "m/s" where the values are m/s; else divide them by 1000',
+    "E416": 'ds["vp"].attrs["units"] = "ft/s"',
 }
 
 
@@ -80,7 +92,21 @@ def to_model(given: Any) -> EarthModel:
         if name == "vp" or name in dataset.variables:
             array = labelled.variable(dataset, name, dims, "a model")
             volumes[name] = labelled.values(array, _PARAMETERS[name][0], name, np.float32)
-    return EarthModel(grid, **volumes, frame=labelled.frame_of(dataset))
+    model = EarthModel(grid, **volumes, frame=labelled.frame_of(dataset))
+    _warn_of_unit(model, str(dataset["vp"].attrs["units"]))
+    return model
+
+
+def _warn_of_unit(model: EarthModel, label: str) -> None:
+    """Warn of velocities that are likely in another unit than their label says, as `subsalt check` judges a job.
+
+    The model is returned nevertheless: one without a scale of this world is correct where wavelengths fit its spacing.
+    """
+    found = wrong_velocity_unit(Parameter("vp", model.vp, model.grid, source="the dataset"))
+    if found is not None:
+        text = f'{found.code} {found.message}; its units are "{label}"; {_CURES[found.code]}'
+        # the caller of EarthModel.from_xarray
+        warnings.warn(text, stacklevel=4)
 
 
 def _image_attributes(long_name: str) -> dict[str, Any]:
