@@ -16,7 +16,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from subsalt.errors import ConfigError
 from subsalt.libraries import package
+from subsalt.option_arguments import of_kind
 
 __all__ = ["NotebookProgress", "player", "progress"]
 
@@ -34,6 +36,7 @@ class NotebookProgress:
     """
 
     def __init__(self, label: str = "") -> None:
+        of_kind("label", label, str)
         self._display = package("IPython.display", "notebook", "a progress bar in a notebook")
         self.label, self._handle, self._last = label, None, -INTERVAL
         self._begin = time.monotonic()
@@ -61,12 +64,25 @@ class NotebookProgress:
 
 
 def _understood(said: tuple[Any, ...]) -> tuple[float, float, str]:
-    """Return what is done, the total, and a message."""
-    if len(said) == 1:
-        return float(said[0]), 1.0, ""
-    if len(said) == 3 and not isinstance(said[2], str):
-        return said[0] + float(said[2]), float(said[1]), f"shot {said[0] + 1} of {said[1]}"
-    return float(said[0]), float(said[1]), str(said[2]) if len(said) == 3 else ""
+    """Return what is done, the total, and a message.
+
+    Raises
+    ------
+    ConfigError
+        For anything else than the forms of `NotebookProgress` (E777).
+    """
+    try:
+        if len(said) == 1:
+            return float(said[0]), 1.0, ""
+        if len(said) == 3 and not isinstance(said[2], str):
+            return said[0] + float(said[2]), float(said[1]), f"shot {said[0] + 1} of {said[1]}"
+        return float(said[0]), float(said[1]), str(said[2]) if len(said) == 3 else ""
+    except (IndexError, TypeError, ValueError):
+        raise ConfigError(
+            f"a progress bar was called with {said!r:.80}",
+            "call it with (fraction), (done, total, message) or (shot, shots, fraction)",
+            code="E777",
+        ) from None
 
 
 def _bar(label: str, done: float, total: float, seconds: float, message: str) -> str:
@@ -85,6 +101,8 @@ def progress(label: str = "") -> NotebookProgress:
 
     Raises
     ------
+    ConfigError
+        When the label is no text (E777).
     MissingInputError
         When IPython is not installed (E118).
     """

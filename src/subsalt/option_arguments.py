@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar, get_type_hints
 
-from subsalt.errors import UnknownOptionError
+from subsalt.errors import ConfigError, UnknownOptionError
 from subsalt.option_fields import NONE, parameters_text
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Kind = TypeVar("Kind")
 
 
 def takes_options(
@@ -91,3 +92,38 @@ def refuse_unknown(
                 f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}",
                 code,
             )
+
+
+#: how an argument of a kind is made, for cures
+_MADE_BY = {
+    "Grid": "subsalt.Grid(SHAPE, SPACING)",
+    "EarthModel": "subsalt.EarthModel(grid, vp)",
+    "Survey": "subsalt.Survey.from_arrays(src, rcv, nt=NT, dt=DT)",
+    "Wavelet": "subsalt.ricker(F0, DT)",
+    "str": "write it in quotes",
+}
+
+
+def of_kind(name: str, value: Any, kind: type[Kind]) -> Kind:
+    """Return an argument that is an object of a class.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    value : object
+        What was given.
+    kind : type
+        Grid, EarthModel, Survey, Wavelet or str.
+
+    Raises
+    ------
+    ConfigError
+        When it is of another type (E777): a velocity is no model, a shape no grid.
+    """
+    if not isinstance(value, kind):
+        wanted = kind.__name__ if kind.__module__ == "builtins" else f"subsalt.{kind.__name__}"
+        raise ConfigError(
+            f"{name} is a {type(value).__name__}, not a {wanted}", _MADE_BY[kind.__name__], code="E777"
+        )
+    return value

@@ -29,7 +29,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError
 from subsalt.libraries import package
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator
-from subsalt.option_arguments import refuse_unknown, takes_options
+from subsalt.option_arguments import of_kind, refuse_unknown, takes_options
 from subsalt.propagation.grid_warning import warn_of_waves
 from subsalt.propagation.options import PropagationOptions
 
@@ -90,7 +90,7 @@ def forward(
     time step. Give `dt` where the largest velocity changes from step to step of an inversion. Velocities on the edges
     of the model are continued into the absorbing layer; that part is not in the gradient.
     """
-    values = _array("vp", vp, _of_kind("grid", grid, Grid).shape)
+    values = _array("vp", vp, of_kind("grid", grid, Grid).shape)
     operator = _operator(
         EarthModel(grid, values, _constant(epsilon, grid), _constant(delta, grid)),
         survey,
@@ -144,30 +144,12 @@ def born(
     UnknownOptionError
         For an argument that does not exist; a `TypeError`.
     """
-    values = _array("dm", dm, _of_kind("model", model, EarthModel).grid.shape)
+    values = _array("dm", dm, of_kind("model", model, EarthModel).grid.shape)
     operator = _operator(model, survey, wavelet, options, "born")
     traces: torch.Tensor = _function().apply(
         dm, lambda: operator.forward(values), operator.adjoint, operator.range_shape
     )
     return traces
-
-
-def _of_kind(name: str, value: Any, kind: type) -> Any:
-    """Return an argument that is no tensor.
-
-    Raises
-    ------
-    ConfigError
-        When it is of another type: a velocity tensor is no model, a shape no grid.
-    """
-    if not isinstance(value, kind):
-        fix = {"Grid": "subsalt.Grid(SHAPE, SPACING)", "EarthModel": "subsalt.EarthModel(grid, vp.numpy())"}
-        raise ConfigError(
-            f"{name} is a {type(value).__name__}, not a subsalt.{kind.__name__}",
-            fix[kind.__name__],
-            code="E777",
-        )
-    return value
 
 
 def _constant(values: NDArray | float | None, grid: Grid) -> NDArray | None:

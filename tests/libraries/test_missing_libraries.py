@@ -72,6 +72,30 @@ def test_a_shape_is_no_grid_also_where_the_library_is_missing() -> None:
     assert refused.value.code == "E777"
 
 
+@pytest.mark.parametrize(
+    ("ask", "said", "cure"),
+    [
+        (
+            lambda: ss.rtm_operator(2000.0, SURVEY, WAVELET),
+            "model is a float",
+            "subsalt.EarthModel(grid, vp)",
+        ),
+        (lambda: ss.born_operator(MODEL, [1], WAVELET), "survey is a list", "subsalt.Survey.from_arrays("),
+        (lambda: ss.rtm_operator(MODEL, SURVEY, 15.0), "wavelet is a float", "subsalt.ricker(F0, DT)"),
+        (lambda: notebook.progress(5), "label is a int, not a str", "write it in quotes"),
+        (lambda: notebook._understood(("half", "done")), "called with ('half', 'done')", "(fraction)"),
+        (lambda: notebook._understood(()), "called with ()", "(fraction)"),
+    ],
+)
+def test_an_argument_of_another_type_is_one_line_with_its_cure(ask, said: str, cure: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        ask()
+    assert refused.value.code == "E777"
+    assert said in refused.value.message
+    assert cure in refused.value.fix
+    assert "\n" not in str(refused.value)
+
+
 def test_an_extra_that_is_named_brings_the_library() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     brings = {extra: [Requirement(line).name for line in extras[extra]] for _, extra in ASKS}

@@ -25,7 +25,7 @@ from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey
-from subsalt.option_arguments import refuse_unknown, takes_options
+from subsalt.option_arguments import of_kind, refuse_unknown, takes_options
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def born_operator(
     Raises
     ------
     ConfigError
-        For topography (E754), or a checkpoint with a loss (E897).
+        For a model, survey or wavelet of another type (E777), topography (E754), or a checkpoint with a loss (E897).
     UnknownOptionError
         For an argument that does not exist; a `TypeError`.
 
@@ -252,6 +252,9 @@ def born_operator(
     given = dict(options)
     aperture: Any = given.pop("aperture", None)
     refuse_unknown(given, [*(f.name for f in fields(PropagationOptions)), "aperture"], "born_operator")
+    of_kind("model", model, EarthModel)
+    of_kind("survey", survey, Survey)
+    of_kind("wavelet", wavelet, Wavelet)
     propagation = PropagationOptions(**given)  # type: ignore[arg-type]
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)

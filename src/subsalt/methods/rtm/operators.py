@@ -22,7 +22,7 @@ from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
-from subsalt.option_arguments import refuse_unknown, takes_options
+from subsalt.option_arguments import of_kind, refuse_unknown, takes_options
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
@@ -321,6 +321,8 @@ def rtm_operator(
 
     Raises
     ------
+    ConfigError
+        For a model, survey or wavelet of another type (E777), or topography (E754).
     UnknownOptionError
         For an argument that does not exist; a `TypeError`.
 
@@ -331,4 +333,7 @@ def rtm_operator(
     True
     """
     refuse_unknown(changes, (f.name for f in fields(PropagationOptions)), "rtm_operator")
+    of_kind("model", model, EarthModel)
+    of_kind("survey", survey, Survey)
+    of_kind("wavelet", wavelet, Wavelet)
     return RtmOperator(model, survey, wavelet, replace(options or PropagationOptions(), **changes))
