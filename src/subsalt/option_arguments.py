@@ -112,7 +112,7 @@ def of_kind(name: str, value: Any, kind: type[Kind]) -> Kind:
     name : str
         Name of the argument.
     value : object
-        What was given.
+        The argument.
     kind : type
         Grid, EarthModel, Survey, Wavelet or str.
 

@@ -17,6 +17,14 @@ def test_an_imaging_condition_is_explained_with_all_that_there_are(subsalt_comma
     assert ImagingSection().condition in out
 
 
+@pytest.mark.parametrize("word", ["gathers", "--gathers", "imaging.gathers"])
+def test_gathers_are_explained_with_how_to_make_others(subsalt_command, word):
+    code, out, err = subsalt_command("explain", "--", word)
+    assert code == 0, err
+    for text in ("subsalt reimage RUN --gathers", 'keep = "both"', "whether its velocity was right"):
+        assert text in out
+
+
 @pytest.mark.parametrize("word", ["vrms", "--vrms", "velocity text"])
 def test_the_forms_of_an_rms_velocity_are_explained(subsalt_command, word):
     code, out, err = subsalt_command("explain", "--", word)

@@ -84,8 +84,8 @@ def with_disk(job: BaseJob, result: CheckResult) -> CheckResult:
         return result
     if not isinstance(error, DiskError):
         return result
-    found = Finding(error.code, "error", error.message, error.fix)
-    return replace(result, findings=[*result.findings, found], codes=[*result.codes, error.exit_code])
+    refusal = Finding(error.code, "error", error.message, error.fix)
+    return replace(result, findings=[*result.findings, refusal], codes=[*result.codes, error.exit_code])
 
 
 def place_beside(job: BaseJob, folder: Path | None) -> Callable[[str], Path]:

@@ -102,9 +102,9 @@ def _warn_of_unit(model: EarthModel, label: str) -> None:
 
     The model is returned nevertheless: one without a scale of this world is correct where wavelengths fit its spacing.
     """
-    found = wrong_velocity_unit(Parameter("vp", model.vp, model.grid, source="the dataset"))
-    if found is not None:
-        text = f'{found.code} {found.message}; its units are "{label}"; {_CURES[found.code]}'
+    finding = wrong_velocity_unit(Parameter("vp", model.vp, model.grid, source="the dataset"))
+    if finding is not None:
+        text = f'{finding.code} {finding.message}; its units are "{label}"; {_CURES[finding.code]}'
         # the caller of EarthModel.from_xarray
         warnings.warn(text, stacklevel=4)
 

@@ -54,13 +54,13 @@ class InversionSection(Section):
     )
     lattice: AutoLength = Field(
         "auto",
-        description="with domain = image: from one point of the lattice to the next; auto: two wavelengths of the peak "
+        description="with domain = image: distance of the points of the lattice; auto: two wavelengths of the peak "
         "frequency at the fastest velocity",
     )
     keep_images: int = Field(
         1,
         ge=0,
-        description="every how manieth iteration leaves its image in iterations/ of the run, beside the first; 0: none",
+        description="keep the image of every n-th iteration, and of the first, in iterations/ of the run; 0: none",
     )
     compare_shots: list[int] | Literal["auto"] = Field(
         "auto",
