@@ -137,7 +137,9 @@ class Mean:
 
     def report_rows(self, facts):
         files = str(facts.run["files_read"])
-        return MethodRows(cards=[(files, "files whose bytes were averaged")], titles={"shots": "Parts of the mean"})
+        return MethodRows(
+            cards=[(files, "files whose bytes were averaged")], titles={"shots": "Parts of the mean"}
+        )
 
     def misfits(self, folder):
         return ()

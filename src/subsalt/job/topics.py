@@ -25,14 +25,15 @@ A first line of words names the columns in another order, with units if need be:
 parameter files of Seismic Un*x and volumes in time (.sgy, .rsf, .npz, ...) are read as well. kind = "interval" turns
 interval velocities into rms velocities."""
 
-_GATHERS = """Gathers of a depth image show whether its velocity was right: events focus at half offset zero (kind = "lag"), or are
-flat over angles (kind = "angle") or offsets (kind = "offset"). [imaging.gathers] adds them to a migration.
-`subsalt reimage RUN --gathers "kind=angle, max=400, every=8"` makes others of a finished run without propagation; it
-takes the keys of [imaging.gathers], auto for their defaults, or none to leave gathers out. What it can make depends on
-what the run has kept:
+_GATHERS = """Gathers of a depth image show whether its velocity was right: events focus at half offset zero
+(kind = "lag"), or are flat over angles (kind = "angle") or offsets (kind = "offset"). [imaging.gathers] adds them to a
+migration.
+`subsalt reimage RUN --gathers "kind=angle, max=400, every=8"` makes others of a finished run without propagation. It
+takes the keys of [imaging.gathers], auto for their defaults, or none to leave gathers out. What the run has kept limits
+them:
   the sums of gathers       angles of these half offsets, fewer of them, fewer columns; other classes of offset
   both wavefields           any half offsets and columns ([checkpoint] keep = "both")
-`subsalt explain imaging.gathers` lists the keys; docs/howto/gathers.md."""
+`subsalt explain imaging.gathers` lists the keys; docs/howto/gathers.md shows how to use them."""
 
 #: texts by the names of their subjects
 _SUBJECTS = {
