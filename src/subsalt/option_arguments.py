@@ -105,16 +105,7 @@ _MADE_BY = {
 
 
 def of_kind(name: str, value: Any, kind: type[Kind]) -> Kind:
-    """Return an argument that is an object of a class.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument.
-    value : object
-        The argument.
-    kind : type
-        Grid, EarthModel, Survey, Wavelet or str.
+    """Return the argument `name` when it is of a class: Grid, EarthModel, Survey, Wavelet or str.
 
     Raises
     ------
