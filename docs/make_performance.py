@@ -461,9 +461,8 @@ def founding_kirchhoff(found: Sequence[Result]) -> str:
                     f"{100 * worst:.2f} %",
                 ]
             )
-        more = f" The large set takes {result['large_over_small']:.2f} times the small." * (
-            "large_over_small" in result
-        )
+        large = result.get("large_over_small")
+        more = "" if large is None else f" The large set takes {large:.2f} times the small."
         parts.append(f"{made_on(result)}; `{result['command']}`.{more}\n\n" + markdown(head, rows))
     return "\n\n".join(parts)
 
