@@ -66,7 +66,7 @@ def event_of_base(migrated: float) -> np.ndarray:
 
 def migrate(job: Any, run: Path, word: str) -> None:
     """Write what a migration writes: image, gathers, and the facts that are read."""
-    vp = volume.read(job.model.vp.file).values
+    vp = volume.read(job.resolve(job.model.vp.file)).values
     inside = float(vp[0, 0, round(BASE / 10.0)])  # the layer goes on below its base
     run.mkdir(parents=True)
     apart = GRID.axis(2)[None] - event_of_base(inside)[:, None]
