@@ -33,7 +33,7 @@ import subsalt
 from subsalt.inversion.cgls import Scalars
 
 MODEL = Path(__file__).resolve().parents[1] / "../shared/data/models/marmousi2_5m.npz"
-#: every how manieth point, spacing (m), the columns that are taken, peak frequency (Hz)
+#: one point in how many, spacing (m), the columns that are taken, peak frequency (Hz)
 EVERY, SPACING, COLUMNS, F0 = 5, 25.0, slice(160, 521), 5.0
 #: half width of the mean that smooths, points, three times along each axis
 HALF = 6

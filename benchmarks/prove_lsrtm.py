@@ -37,7 +37,7 @@ from subsalt.least_squares import LeastSquaresResult
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "../shared/data/models/marmousi_vti_12p5m.npz"
-#: every how manieth point, spacing (m), peak frequency (Hz), half width of the mean that smooths (points, three times)
+#: one point in how many, spacing (m), peak frequency (Hz), half width of the mean that smooths (points, three times)
 EVERY, SPACING, F0, HALF = 2, 25.0, 6.0, 6
 #: limits: misfit after all iterations, correlation, noise over data
 MISFIT, CORRELATION, NOISE = 0.05, 0.85, 0.2

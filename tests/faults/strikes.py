@@ -36,9 +36,9 @@ def build(folder: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Point:
-    """An operation of a run, named by what it does to which file, and the how manieth of these it is.
+    """An operation of a run, named by what it does to which file, and by its number among these.
 
-    The how manieth of all operations says little: threads beside each other come now in this order, now in that.
+    A number among all operations says little: threads beside each other come now in this order, now in that.
     """
 
     k: int
@@ -281,7 +281,7 @@ def spread(points: list[Point], count: int) -> list[Point]:
 
 
 def thinned(points: list[Point], every: int) -> list[Point]:
-    """Return, of the points on each part of the run, the first and every so manieth behind it."""
+    """Return, of the points on each part of the run, the first and every ``every``-th after it."""
     seen: Counter[str] = Counter()
     chosen = []
     for point in points:

@@ -73,7 +73,7 @@ def test_every_round_is_made_of_the_one_before(tmp_path: Path, whole: str) -> No
     assert {r["attempt"] for r in peek(tmp_path / "run")} == {1}
 
 
-#: runs the iteration in forks that end at named file operations (what is done to which file, and the how manieth of
+#: runs the iteration in forks that end at named file operations (what is done to which file, and its number among
 #: these), and goes on in each directory; prints the hash, and how many units were begun more than once
 KILLED = """
 import os, signal, sys
