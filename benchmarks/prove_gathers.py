@@ -64,6 +64,18 @@ def run(part: str, small: bool) -> dict[str, Any]:
     return {"machine": on, "holds": judge(result), **result}
 
 
+def publish(path: Path, part: str, result: dict[str, Any]) -> None:
+    """Write the result of a part into the file; those of other parts, which may have run meanwhile, stay."""
+    out: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    out |= {
+        "question": "is the error of one layer found by one command",
+        "command": "make prove-gathers",
+        "limits": {"off_by": FOUND, "depth_off_by": DEPTH},
+        part: result,
+    }
+    path.write_text(json.dumps(out, indent=1) + "\n")
+
+
 def main() -> None:
     """Run parts, write their results, judge them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -74,21 +86,13 @@ def main() -> None:
     parts = ["line"] if options.small else options.parts.split(",")
     if unknown := [p for p in parts if p not in PARTS]:
         parser.error(f"--parts {','.join(unknown)}: they are {', '.join(PARTS)}")
-    out: dict[str, Any] = {}
-    if options.json is not None and options.json.is_file():
-        out = json.loads(options.json.read_text())
-    out |= {
-        "question": "is the error of one layer found by one command",
-        "command": "make prove-gathers",
-        "limits": {"off_by": FOUND, "depth_off_by": DEPTH},
-    }
     fails = []
     for part in parts:
-        out[part] = run(part, options.small)
-        print(json.dumps({part: out[part]}, indent=1), flush=True)
+        result = run(part, options.small)
+        print(json.dumps({part: result}, indent=1), flush=True)
         if options.json is not None:
-            options.json.write_text(json.dumps(out, indent=1) + "\n")
-        if not out[part]["holds"]:
+            publish(options.json, part, result)
+        if not result["holds"]:
             fails.append(part)
     if fails and not options.small:
         sys.exit(f"does not hold: {', '.join(fails)}")
