@@ -1,6 +1,6 @@
 """Is the error of one layer found by one command, and does the update put the reflector below it in its place?
 
-    python benchmarks/prove_gathers.py [--small] [--parts line,box,cost,marmousi] [--json FILE]
+    python benchmarks/prove_gathers.py [--small] [--parts line,box,cost,marmousi] [--json FILE] [--keep FOLDER]
 
 line : `examples/gathers.py`, a section. box : `benchmarks/layer_box.py`, a volume. In both a layer of 300 m at 800 m is
 4 % too fast, with offsets to 2 km and 10 % white noise: the error must be found to 0.5 %, and after the update the
@@ -8,6 +8,9 @@ reflector at the base of the layer lie within 0.3 % of its depth with the true v
 cost : `benchmarks/gathers_cost.py`, 41 half offsets in 2-D: at most 1.3 times a plain migration at every eighth column,
 2.5 times at all. marmousi : `benchmarks/gathers_marmousi.py`, semblance at three places at least 0.3 higher with the
 right velocity than with one that is 5 % slow.
+
+With --keep surveys and runs of line and box stay in FOLDER, and what is finished there is not run again: after a stop
+the same command goes on; `kept` in the result names the runs that were there.
 
 --small takes waves of 10 Hz for the line alone and is judged by nothing: it shows that the program runs. With --json
 the results are written into a file; parts that are not run stay in it as they are. Ends with an error if something does
@@ -53,15 +56,17 @@ PARTS: dict[str, tuple[str, bool, Callable[[dict[str, Any]], bool]]] = {
 }
 
 
-def run(part: str, small: bool) -> dict[str, Any]:
-    """Run a part, and return its result with what it was made on."""
+def run(part: str, small: bool, keep: Path | None = None) -> dict[str, Any]:
+    """Run a part, in a folder of its own below `keep`, and return its result with what it was made on."""
     program, takes_folder, judge = PARTS[part]
     on = machine(1)
-    with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, str(ROOT / program), *(["--small"] * small), *([folder] * takes_folder)]
+    with tempfile.TemporaryDirectory() as passing:
+        folder = Path(passing) if keep is None else keep / part
+        kept = sorted(p.parent.name for p in folder.rglob("image.sgy"))
+        words = [sys.executable, str(ROOT / program), *(["--small"] * small), *([str(folder)] * takes_folder)]
         done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     result = json.loads(done.stdout.splitlines()[-1])
-    return {"machine": on, "holds": judge(result), **result}
+    return {"machine": on, "holds": judge(result), **({"kept": kept} if kept else {}), **result}
 
 
 def publish(path: Path, part: str, result: dict[str, Any]) -> None:
@@ -82,13 +87,14 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="waves of 10 Hz, the line alone; not judged")
     parser.add_argument("--parts", default="line,box", help=f"some of {','.join(PARTS)}")
     parser.add_argument("--json", type=Path, help="file for the results")
+    parser.add_argument("--keep", type=Path, help="folder in which surveys and runs stay")
     options = parser.parse_args()
     parts = ["line"] if options.small else options.parts.split(",")
     if unknown := [p for p in parts if p not in PARTS]:
         parser.error(f"--parts {','.join(unknown)}: they are {', '.join(PARTS)}")
     fails = []
     for part in parts:
-        result = run(part, options.small)
+        result = run(part, options.small, options.keep)
         print(json.dumps({part: result}, indent=1), flush=True)
         if options.json is not None:
             publish(options.json, part, result)

@@ -138,6 +138,7 @@ def test_a_plan_starts_nothing(line: Path, subsalt_command) -> None:
         (("0.9:1.1:0.1", "--below", "nothing.txt"), "E834", "neither a depth"),
         (("0.9:1.1:0.1", "--mask", "coarse.rsf"), "E834", "on the grid of the model"),
         (("0.9:1.1:0.1", "--mask", "empty.rsf"), "E834", "zero throughout"),
+        (("0.9:1.1:0.1", "--mask", "line.sgy"), "E834", "--mask line.sgy is no volume"),
         (("0.9:1.1:0.1", "--mask", "layer.rsf", "--below", "800"), "E834", "leave one of them out"),
         (("0.9:1.1:0.1", "--mask", "layer.rsf", "--by", "curvature"), "E834", "whole overburden"),
         (("0.1:1.1:0.1",), "E834", "from 0.2 to 5"),

@@ -84,8 +84,9 @@ def vscan(
     """Migrate a job at several scales of its velocity, and show which scale is best at each time or depth.
 
     A depth image is scaled as a whole, below a horizon, or in one layer; its angle gathers say which scale is best.
-    Each scale has a run directory of its own in JOB.vscan. The scales are compared by the semblance of the image
-    gathers, those of a time migration also by the power of the stack. A finer scan migrates only the new scales.
+    Events of the best scale lie at one depth under all angles. Scales of a time migration are compared by the semblance
+    of its gathers and by the power of the stack. Each scale has a run directory of its own in JOB.vscan; a finer scan
+    migrates only the new scales.
     """
     vscan_command.vscan(job, scales, options, restart, ParallelOptions(threads))
 

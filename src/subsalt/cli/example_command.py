@@ -35,7 +35,10 @@ def make(
     ] = None,
     shots: Annotated[
         int | None,
-        typer.Option(help="Number of shots of the marine line, 1 to 1001.", show_default="60"),
+        typer.Option(
+            help="Number of shots: marine to 1001, layer to 41, lens to 79; the others are fixed.",
+            show_default="60, 31, 16",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

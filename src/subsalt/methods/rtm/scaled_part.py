@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
-from subsalt.errors import ConfigError, ModelError
+from subsalt.errors import ConfigError, DataError, ModelError
 from subsalt.io.volumes import volume
 from subsalt.run.velocity_scan import ScanRequest
 
@@ -65,28 +65,41 @@ def part_of(request: ScanRequest, grid: Grid) -> ScaledPart:
     ConfigError
         E834: both a horizon and a mask are given, or the horizon does not lie in the model.
     ModelError
-        E834: the mask has another grid, or is zero throughout.
+        E834: the mask is no volume, has another grid, or is zero throughout.
     """
     _refuse_two(request)
     if request.below is not None:
         depth = _horizon(request.below, grid)
         return ScaledPart(grid.axis(grid.ndim - 1) >= depth[..., None], f"below {request.below}")
     if request.mask is not None:
-        opened = volume.read(request.mask)
-        if opened.grid != grid:
-            raise ModelError(
-                f"{request.mask} has {opened.grid.shape} points every {opened.grid.spacing} m from "
-                f"{opened.grid.origin}; the model has {grid.shape} every {grid.spacing} m from {grid.origin}",
-                "give a mask on the grid of the model",
-                CODE,
-            )
-        inside = np.asarray(opened.values) != 0
-        if not inside.any():
-            raise ModelError(
-                f"{request.mask} is zero throughout: nothing would be scaled", "mark the layer by ones", CODE
-            )
+        inside = _mask(request.mask, grid)
         return ScaledPart(inside, f"inside {request.mask.name}", layer=True)
     return ScaledPart(np.ones(grid.shape, bool), "everywhere")
+
+
+def _mask(path: Path, grid: Grid) -> NDArray[np.bool_]:
+    """Return where a mask is not zero."""
+    try:
+        opened = volume.read(path)
+    except DataError as error:
+        raise ModelError(
+            f"--mask {path} is no volume on a regular grid: {error.message}",
+            "give a volume on the grid of the model that is one in the layer and zero elsewhere",
+            CODE,
+        ) from None
+    if opened.grid != grid:
+        raise ModelError(
+            f"{path} has {opened.grid.shape} points every {opened.grid.spacing} m from "
+            f"{opened.grid.origin}; the model has {grid.shape} every {grid.spacing} m from {grid.origin}",
+            "give a mask on the grid of the model",
+            CODE,
+        )
+    inside: NDArray[np.bool_] = np.asarray(opened.values) != 0
+    if not inside.any():
+        raise ModelError(
+            f"{path} is zero throughout: nothing would be scaled", "mark the layer by ones", CODE
+        )
+    return inside
 
 
 def name_of(request: ScanRequest) -> str:
