@@ -62,11 +62,11 @@ def run(part: str, small: bool, keep: Path | None = None) -> dict[str, Any]:
     on = machine(1)
     with tempfile.TemporaryDirectory() as passing:
         folder = Path(passing) if keep is None else keep / part
-        kept = sorted(p.parent.name for p in folder.rglob("image.sgy"))
+        runs_there = sorted(p.parent.name for p in folder.rglob("image.sgy"))
         words = [sys.executable, str(ROOT / program), *(["--small"] * small), *([str(folder)] * takes_folder)]
         done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     result = json.loads(done.stdout.splitlines()[-1])
-    return {"machine": on, "holds": judge(result), **({"kept": kept} if kept else {}), **result}
+    return {"machine": on, "holds": judge(result), **({"kept": runs_there} if runs_there else {}), **result}
 
 
 def publish(path: Path, part: str, result: dict[str, Any]) -> None:
