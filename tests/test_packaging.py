@@ -329,7 +329,7 @@ def rows_on_arm(change: dict[str, str]) -> dict[str, dict]:
 def demo_on_arm(level: str = "ok") -> dict:
     """Return what a demo says that found its samples as recorded, or not."""
     said = [{"level": level, "message": "samples c69d, as recorded"}]
-    return {"findings": said, "samples_sha256": "c69d", "seconds": 1}
+    return {"findings": said, "samples_sha256": "c69d", "seconds_of_last_run": 1}
 
 
 @pytest.fixture
@@ -398,6 +398,31 @@ def test_the_proof_on_arm_goes_on_where_it_was_stopped(arm, monkeypatch, tmp_pat
     assert {"vti 2-D", "tti 2-D", "vti 2-D, damping, order 4"} <= set(hashes)
     assert set(results.images()) == {"iso 2-D", *hashes}
     assert (results.demo(), arm.Results("4567", tmp_path).images()) == (None, {})
+
+
+def test_the_demo_on_arm_goes_on_with_the_shots_it_has(arm, monkeypatch, tmp_path: Path) -> None:
+    """A stop leaves the folder of the demo, which finishes its own shots; what it said at last is kept."""
+    results = arm.Results("0123", tmp_path)
+    shots: list[int] = []
+
+    def emulated(*words: object) -> tuple[str, float]:
+        folder = Path(str(words[-1]))
+        folder.mkdir(exist_ok=True)
+        shots.append(len(list(folder.iterdir())))
+        (folder / f"shot_{shots[-1]}").touch()
+        if len(shots) < 3:
+            sys.exit("stopped")
+        return json.dumps(demo_on_arm()), 1.4
+
+    monkeypatch.setattr(arm, "emulated", emulated)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            arm.run_demo(results)
+        assert results.demo() is None
+    arm.run_demo(results)
+    arm.run_demo(results)
+    assert shots == [0, 1, 2]
+    assert results.demo() == demo_on_arm()
 
 
 # processors without x86-64-v2
