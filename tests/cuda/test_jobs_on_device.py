@@ -21,8 +21,10 @@ from subsalt.api import WaveGrid
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.methods.rtm import ahead
+from subsalt.methods.rtm.born import scattered_traces
 from subsalt.methods.rtm.engine import prepare_shot
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.linear_setup import linear_setup
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.methods.rtm.playback import movie_of
@@ -259,6 +261,26 @@ def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
         results = data.data[0], image.image, born.values, back.values
         steps.append([np.asarray(values).tobytes() for values in results])
     assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_born_data_on_the_device_have_the_bytes_of_the_cpu(gpu_device: object, medium: str) -> None:
+    model, survey = small_model()
+    if medium == "isotropic":
+        model = ss.EarthModel(model.grid, model.vp)
+    dm = np.random.default_rng(6).uniform(-1e-9, 1e-9, model.grid.shape)
+    setups = [
+        linear_setup(model, ss.ricker(25.0, 0.001), survey.time, PropagationOptions(device=device))
+        for device in ("cpu", "cuda")
+    ]
+    cpu_traces, gpu_traces = (scattered_traces(setup, survey.shots[0], dm).traces for setup in setups)
+    assert cpu_traces.any()
+    assert cpu_traces.tobytes() == gpu_traces.tobytes()
+    # its adjoint is not on the device where there are two fields
+    if medium == "vti":
+        with pytest.raises(ConfigError, match="both fields are taken on the host") as said:
+            ss.born_operator(model, survey, ss.ricker(25.0, 0.001), device="cuda")
+        assert said.value.code == "E897"
 
 
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 from shot_cases import CASES, RECORD, model_of, shot_of, traces_of
 
 from subsalt.acquisition.wavelet import ricker
-from subsalt.methods.rtm.born import back, scattered
-from subsalt.methods.rtm.born_shot import born_shot
+from subsalt.methods.rtm.born import back, scattered, scattered_traces
 from subsalt.methods.rtm.engine import propagator_of
 from subsalt.methods.rtm.linear_setup import linear_setup
-from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.normal import normal_product
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.blocks import Decomp
@@ -19,7 +17,7 @@ from subsalt.propagation.options import PropagationOptions
 
 
 def born_answer(name: str, group: Comm | None, decomp: Decomp = "slabs") -> dict[str, NDArray]:
-    """Return what a rank has: planes of J^T d and J^T J dm, all traces of J dm, and some that `born_shot` makes."""
+    """Return what a rank has: planes of J^T d and J^T J dm, all traces of J dm, and those that a rank writes."""
     aperture, layer = CASES[name][2:4]
     model, shot = model_of(name), shot_of(name)
     options, wavelet = PropagationOptions(layer=layer, decomp=decomp), ricker(25.0, 0.002)
@@ -37,5 +35,6 @@ def born_answer(name: str, group: Comm | None, decomp: Decomp = "slabs") -> dict
     first = part.box.lo[0]
     for what, sums in (("J^T d", part.sums), ("J^T J dm", both.sums)):
         out |= {f"{what} plane {first + i}": plane for i, plane in enumerate(sums["correlation"])}
-    made = born_shot(ModellingSetup.build(model, wavelet, RECORD, options, aperture), shot, dm, group=group)
+    made = scattered_traces(setup, shot, dm, group=group)
+    assert np.array_equal(made.traces, modelled[made.rows].astype(np.float32))
     return out | {f"model {row}": trace for row, trace in zip(made.rows, made.traces, strict=True)}

@@ -20,7 +20,7 @@ from subsalt.extensions import library
 from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.born import back, scattered
 from subsalt.methods.rtm.engine import propagator_of
-from subsalt.methods.rtm.linear_setup import linear_setup, sums_to_gradient
+from subsalt.methods.rtm.linear_setup import linear_setup, refuse_pairs_on_gpu, sums_to_gradient
 from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -78,6 +78,7 @@ class BornOperator:
             )
         options = checkpoint or CheckpointOptions()
         refuse_lossy(options)
+        refuse_pairs_on_gpu(setup)
         self._schemes = ArraySchemes.of(setup, survey.shots, options)
         self._pool = SnapshotPool()
         self._progress = progress or (lambda shot, shots, fraction: None)

@@ -38,7 +38,7 @@ from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.grouping import ignored_at_once
 from subsalt.methods.rtm.image import ImagePlanes, share
 from subsalt.methods.rtm.job_setup import options_of
-from subsalt.methods.rtm.linear_setup import linear_setup, sums_to_gradient
+from subsalt.methods.rtm.linear_setup import linear_setup, refuse_pairs_on_gpu, sums_to_gradient
 from subsalt.methods.rtm.migrate import ShotsRun
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import partial_path
@@ -68,7 +68,9 @@ def setup_of_job(job: LeastSquaresJob, model: ModelLike, survey: Survey) -> Migr
     dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
     record = ModelledFlow.of(survey).record
     aperture = job.imaging_options.aperture
-    return linear_setup(model, job.wavelet(dt), record, options, aperture, job.open_model().grid)
+    setup = linear_setup(model, job.wavelet(dt), record, options, aperture, job.open_model().grid)
+    refuse_pairs_on_gpu(setup)
+    return setup
 
 
 class LeastSquaresRun(ShotsRun):

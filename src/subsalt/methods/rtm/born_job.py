@@ -1,14 +1,15 @@
 """Demigration: the Born data of an image at the positions of a job, to SEG-Y, as `subsalt model` writes its shots.
 
-The folder belongs to job, image and scale together; shots that are already there are kept, so that a stopped run can be
-resumed. Ranks share a shot that does not fit into the memory of one.
+The traces are those that least-squares migration models (`subsalt.methods.rtm.born`). The folder belongs to job, image
+and scale together; shots that are already there are kept, so that a stopped run can be resumed. Ranks share a shot that
+does not fit into the memory of one.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ from subsalt.errors import ConfigError, MemoryPlanError, ModelError, raise_on_er
 from subsalt.io.input_file import InputFile
 from subsalt.io.volumes import volume
 from subsalt.kernels import threads_to_use
-from subsalt.methods.rtm.born_shot import born_memory, born_shot
+from subsalt.methods.rtm.born import born_memory, scattered_traces
+from subsalt.methods.rtm.linear_setup import linear_setup
 from subsalt.methods.rtm.model_job import ModelResult, ModelRun, ShotsFolder
 from subsalt.methods.rtm.modelling import ModelledTraces, ModellingSetup
 from subsalt.parallel.comm import Comm
@@ -237,6 +239,10 @@ class BornRun(ModelRun):
     def share_shots(self) -> None:
         """Decide which ranks share a shot: as many as the job says, or the fewest in whose memory it fits."""
         super().share_shots()
+        modelling = self.setup
+        self.linear = linear_setup(
+            modelling.model, modelling.wavelet, modelling.record, modelling.propagation, modelling.aperture
+        )
         world, plan = self.state.world, self.plan
         room = World.of(world, threads_to_use(self.state.threads)).memory_per_rank
         most = min(world.size, plan.largest or world.size)
@@ -258,7 +264,7 @@ class BornRun(ModelRun):
         """Return the bytes of the rank that takes most, of the shot that takes most."""
         parts = [(rank, ranks) for rank in range(ranks)]
         return max(
-            sum(born_memory(self.setup, shot, part).values()) for shot in self.survey.shots for part in parts
+            sum(born_memory(self.linear, shot, part).values()) for shot in self.survey.shots for part in parts
         )
 
     def identify(self) -> None:
@@ -283,7 +289,8 @@ class BornRun(ModelRun):
         self, setup: ModellingSetup, shot: Shot, progress: Callable[[float], None], group: Comm | None
     ) -> ModelledTraces:
         """Return the scattered traces of a shot; collective over the group that shares it."""
-        return born_shot(setup, shot, self.dm, progress, group)
+        # with the model as the group reads it
+        return scattered_traces(replace(self.linear, model=setup.model), shot, self.dm, progress, group)
 
 
 def _refuse_job(job: Job) -> None:

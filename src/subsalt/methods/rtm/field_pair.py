@@ -48,12 +48,14 @@ class FieldPair:
     def __init__(self, prop: Propagator) -> None:
         self.prop = prop
         self._inside = prop.interior.slices
-        s, e = self._parameter("s"), self._parameter("e")
-        d = e - np.square(s)
-        apart = d >= LEAST
+        s = self._parameter("s")
+        d = self._parameter("e") - np.square(s)
         self._s: NDArray = s.astype(prop.dtype)
-        self._root: NDArray = np.where(apart, np.sqrt(np.maximum(d, LEAST)), 0.0).astype(prop.dtype)
-        self._over: NDArray = np.where(apart, 1.0 / np.sqrt(np.maximum(d, LEAST)), 0.0).astype(prop.dtype)
+        del s  # of the size of the window in double precision
+        apart = d >= LEAST
+        root = np.sqrt(np.maximum(d, LEAST, out=d), out=d)
+        self._root: NDArray = np.where(apart, root, 0.0).astype(prop.dtype)
+        self._over: NDArray = np.where(apart, 1.0 / root, 0.0).astype(prop.dtype)
         self._product: NDArray | None = None
         self._room: NDArray | None = None
 
@@ -64,12 +66,11 @@ class FieldPair:
 
     def write(self, state: State, out: NDArray) -> None:
         """Write the pair of a wavefield, as it stands, to `out`, (2, *window)."""
-        kernels = self.prop.kernels
-        with kernels.on_host(state.curr[0]) as p, kernels.on_host(state.curr[1]) as q:
-            inside_p, inside_q = (self.prop.layout.view(a)[self._inside] for a in (p, q))
-            out[0] = inside_q
-            np.multiply(self._s, inside_q, out=out[1])
-            np.subtract(inside_p, out[1], out=out[1])
+        levels = (self.prop.layout.view(self.prop.kernels.to_host(level)) for level in state.curr)
+        inside_p, inside_q = (level[self._inside] for level in levels)
+        out[0] = inside_q
+        np.multiply(self._s, inside_q, out=out[1])
+        np.subtract(inside_p, out[1], out=out[1])
         np.multiply(out[1], self._over, out=out[1])
 
     def add_products(self, image: Any, sample: NDArray, state: State, scale: float) -> None:

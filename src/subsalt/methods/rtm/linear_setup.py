@@ -47,8 +47,7 @@ def linear_setup(
     Raises
     ------
     ConfigError
-        E754, below a free surface inside the model: what lies above it has no exact adjoint. E897, anisotropic waves on
-        a GPU.
+        E754, below a free surface inside the model: what lies above it has no exact adjoint.
     """
     if propagation.topography is not None:
         raise ConfigError(
@@ -67,15 +66,25 @@ def linear_setup(
             setup, axis=axis, signature=source_samples(wavelet, axis, propagation.time_dispersion)
         )
     pairs = physics.medium_of(setup.model, propagation.medium) != "isotropic"
-    if pairs and kernels.get(propagation.device).OWN_MEMORY:
+    signature = second_difference(setup.signature, setup.axis.dt)
+    return replace(setup, signature=signature, scatters=True, pairs=pairs)
+
+
+def refuse_pairs_on_gpu(setup: MigrationSetup) -> None:
+    """Raise for anisotropic waves on a GPU: the adjoint takes both of their fields on the host.
+
+    Raises
+    ------
+    ConfigError
+        E897.
+    """
+    device = setup.propagation.device
+    if setup.pairs and kernels.get(device).OWN_MEMORY:
         raise ConfigError(
-            f"linearised modelling of anisotropic media on the device {propagation.device}: both fields are taken on "
-            "the host",
+            f"linearised modelling of anisotropic media on the device {device}: both fields are taken on the host",
             'use device = "cpu"',
             code="E897",
         )
-    signature = second_difference(setup.signature, setup.axis.dt)
-    return replace(setup, signature=signature, scatters=True, pairs=pairs)
 
 
 def second_difference(signature: NDArray[np.float64], dt: float) -> NDArray[np.float64]:

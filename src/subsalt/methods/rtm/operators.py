@@ -207,7 +207,7 @@ class RtmOperator:
             lu = [
                 prop.kernels.to_host(a) for a in prop.kernels.apply_l(prop.problem, state.curr, prop.interior)
             ]
-            force = spread(prop, source.points, source.samples[:, n] / prop.problem.n_fields)
+            force = _spread(prop, source.points, source.samples[:, n] / prop.problem.n_fields)
             out.append([v2 * (a + force) for a in lu])
             prop.advance(state, 1, sources=[source])
         return out
@@ -220,7 +220,7 @@ class RtmOperator:
         secondary = self._secondary(prop, shot)
 
         def scatter(now: State) -> None:
-            add_through_c(prop, now, [-dm * g for g in secondary[now.it - 1]])
+            _add_through_c(prop, now, [-dm * g for g in secondary[now.it - 1]])
             data[:, now.it] = prop.kernels.record(prop.problem, now.curr, receivers)
 
         prop.advance(state, self.axis.nt - 1, hook=scatter)
@@ -260,7 +260,7 @@ def _window(prop: Propagator, padded: NDArray) -> NDArray:
     return prop.layout.view(padded)[prop.interior.slices]
 
 
-def spread(prop: Propagator, points: Points, values: NDArray) -> NDArray:
+def _spread(prop: Propagator, points: Points, values: NDArray) -> NDArray:
     """Return R^T values: an array of the window with `values` spread by the weights of `points`."""
     out: NDArray = np.zeros(prop.layout.shape3, dtype=prop.dtype)
     for i, value in enumerate(values):
@@ -276,7 +276,7 @@ def spread(prop: Propagator, points: Points, values: NDArray) -> NDArray:
     return out[prop.interior.slices]
 
 
-def add_through_c(prop: Propagator, state: State, force: list[NDArray]) -> None:
+def _add_through_c(prop: Propagator, state: State, force: list[NDArray]) -> None:
     """Add dt^2 C force to the current sample, in the window."""
     param = prop.problem.param
     m = _window(prop, param("m"))

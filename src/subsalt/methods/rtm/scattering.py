@@ -89,12 +89,19 @@ class Scattering:
         # the step had recorded its sample before
         self.prop.record_again(waves, recorder)
 
-    def data(self) -> NDArray[np.float64]:
-        """Return what all receivers recorded until the end, on the record axis, (nr, nt); collective."""
+    def recorded(self) -> tuple[NDArray[np.intp], NDArray]:
+        """Return receivers, (n,), and what they recorded until the end at every time step, (n, steps + 1); collective.
+
+        Of a group every receiver is among those of exactly one rank.
+        """
         waves = self._from_rest()
         self.prop.advance(waves, self._last - waves.it, recorders=[self._recorder])
-        rows, recorded = self.prop.recorded(self._recorder)
-        traces = np.asarray(record_map(self.setup).apply(recorded.astype(np.float64)))
+        return self.prop.recorded(self._recorder)
+
+    def data(self) -> NDArray[np.float64]:
+        """Return what all receivers recorded until the end, on the record axis, (nr, nt); collective."""
+        rows, samples = self.recorded()
+        traces = np.asarray(record_map(self.setup).apply(samples.astype(np.float64)))
         return all_traces(self.prop.group, rows, traces, self._count)
 
     def _from_rest(self) -> State:
@@ -143,6 +150,7 @@ def scatterer(setup: MigrationSetup, prop: Propagator, window: NDArray) -> NDArr
     """
     values = window.astype(np.float64)
     for weight in window_taper(setup, prop.window, prop.image_box):
-        values = values * weight
-    m = np.asarray(prop.layout.view(prop.problem.param("m"))[prop.interior.slices], dtype=np.float64)
-    return np.asarray(-float(setup.image_step) * values * m, dtype=prop.dtype)
+        values *= weight
+    values *= -float(setup.image_step)
+    values *= np.asarray(prop.layout.view(prop.problem.param("m"))[prop.interior.slices], dtype=np.float64)
+    return values.astype(prop.dtype)
