@@ -65,7 +65,7 @@ def _not_installed(name: str) -> typer.Typer:
 app = typer.Typer(
     name="subsalt",
     cls=Commands,
-    help="Seismic imaging from one job file: reverse time migration to a depth image, "
+    help="Seismic imaging from one job file: reverse time migration to a depth image, also by least squares, "
     "Kirchhoff time migration to a time image or gathers.",
     epilog=examples("subsalt demo --quick", "subsalt example", "subsalt migrate --help"),
     no_args_is_help=True,

@@ -60,6 +60,8 @@ def view(
 
     A time migration is drawn as image, image gathers next to their stack with the residual moveout, fold map and hit
     count.
+
+    A least-squares migration is drawn with its misfit, its images by iteration, and the amplitude along an event.
     """
     view_command.view(what, options, json)
 

@@ -42,6 +42,15 @@ class ViewOptions:
             "inline,crossline or inline,crossline,time; the CDP of a line. Repeatable for gathers.",
         ),
     ] = None
+    along: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HORIZON",
+            help="Least-squares migration: draw the amplitude of the event at this depth, m, or along a text file "
+            "of x and depth; in 3-D of x, y and depth.",
+            show_default="the event through --at, or the strongest in the middle of the line",
+        ),
+    ] = None
     gathers: Annotated[
         bool,
         typer.Option(
@@ -165,8 +174,11 @@ def _made(what: Path, options: ViewOptions, out: Out) -> list[Path]:
         gathers=options.gathers,
         velocity="overlay" if options.velocity else "moveout",
         gain=options.gain,
+        along=options.along,
         **drawn,
     )
+    if not is_run_directory(what):
+        how.refuse_horizon(what)
     if options.gathers and not is_run_directory(what):
         raise ConfigError(f"{what} is no run, whose gathers --gathers draws", "leave --gathers out", "E836")
     if is_run_directory(what):

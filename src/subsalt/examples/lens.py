@@ -202,6 +202,7 @@ EXAMPLE = Example(
         "subsalt migrate migrate.toml",
         "subsalt view migrate.run",
         "subsalt migrate lsrtm.toml",
+        "subsalt view lsrtm.run",
         "subsalt model model.toml --born lsrtm.run/image.rsf",
     ),
 )

@@ -107,6 +107,8 @@ def explain_key(key: str) -> dict[str, str] | None:
     """
     from subsalt.methods import METHODS, method_of
 
+    if key.strip() == "method":
+        return _explained_method()
     by_method = {m: e for m in METHODS if (e := _explained(key, method_of(m).job_class())) is not None}
     steps = _explained_in_steps(key)
     if not by_method:
@@ -124,6 +126,22 @@ def explain_key(key: str) -> dict[str, str] | None:
     if steps is not None:
         text += f"\n\n{steps['text']}"
     return first | {"text": text, "methods": ", ".join(METHODS if steps is not None else by_method)}
+
+
+def _explained_method() -> dict[str, str]:
+    """Return what the key that chooses between methods means: no class of jobs has it for all of them."""
+    from subsalt.methods import DEFAULT, METHODS, method_of
+
+    description = "how the image is made"
+    lines = [f"  {toml_value(name):<12} {method_of(name).title}" for name in METHODS]
+    text = "\n".join([f"method: {description}", "values:", *lines, f"default: {toml_value(DEFAULT)}"])
+    return {
+        "key": "method",
+        "description": description,
+        "default": toml_value(DEFAULT),
+        "text": text,
+        "methods": ", ".join(METHODS),
+    }
 
 
 def _explained_in_steps(key: str) -> dict[str, str] | None:

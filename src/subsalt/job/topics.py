@@ -35,6 +35,16 @@ them:
   both wavefields           any half offsets and columns ([checkpoint] keep = "both")
 `subsalt explain imaging.gathers` lists the keys; docs/howto/gathers.md shows how to use them."""
 
+_LEAST_SQUARES = """Least-squares migration finds the image whose modelled traces are nearest to the recorded ones. A
+migration shows equal reflectors unequally strong, where waves spread or are bent; iterations of modelling and migration
+take that out of its amplitudes. Its image is a perturbation of 1 / v^2 in s^2/m^2. A job of reverse time migration
+becomes one by
+  method = "lsrtm"        above its first table; [imaging] keeps aperture alone
+  [inversion]             iterations, preconditioner, mask, starting image, when to end: `subsalt explain inversion`
+`subsalt migrate JOB` runs it, `watch` and `report` show its misfit by iteration, `view` its images by iteration, and
+`subsalt migrate JOB --iterations N` gives a finished run more of them. `subsalt model JOB --born RUN/image.rsf` writes
+the traces that its image predicts. `subsalt example lens` makes a survey to try it on."""
+
 #: texts by the names of their subjects
 _SUBJECTS = {
     "condition": _CONDITION,
@@ -43,6 +53,10 @@ _SUBJECTS = {
     "gathers": _GATHERS,
     "--gathers": _GATHERS,
     "imaging.gathers": _GATHERS,
+    "inversion": _LEAST_SQUARES,
+    "least squares": _LEAST_SQUARES,
+    "least-squares migration": _LEAST_SQUARES,
+    "lsrtm": _LEAST_SQUARES,
     "vrms": _VRMS,
     "--vrms": _VRMS,
     "velocity.file": _VRMS,

@@ -82,6 +82,8 @@ class RunStyle(PictureStyle):
         Use of the velocity of the migration: the moveout that is left in gathers, and a layer over the image.
     gain : float
         Power of time that multiplies images and gathers in time.
+    along : str, optional
+        Horizon of the event whose amplitude is drawn in images by iteration: a depth, m, or a text file of points.
     """
 
     places: Sequence[Sequence[float]] = ()
@@ -89,6 +91,16 @@ class RunStyle(PictureStyle):
     gathers: bool = False
     velocity: Literal["none", "moveout", "overlay"] = "none"
     gain: float = 0.0
+    along: str | None = None
+
+    def refuse_horizon(self, source: Path) -> None:
+        """Raise when an event is to be followed, and `source` has no images by iteration to follow it in (E836)."""
+        if self.along is not None:
+            raise ConfigError(
+                f"{source} has no images by iteration, in which --along follows an event",
+                "leave --along out, or name a run of least-squares migration that keeps its images",
+                "E836",
+            )
 
     def only_of_depth(self, source: Path) -> Sequence[float] | None:
         """Return the one place to cut `source` at, which has no gathers and no velocity in time; or refuse."""

@@ -106,6 +106,43 @@ def follow(section: NDArray, grid: Grid, at: tuple[float, float] | None = None) 
     return Reflector(rows, sign)
 
 
+def along_horizon(section: NDArray, depth: NDArray[np.float64], grid: Grid) -> Reflector:
+    """Return the event of a section along a horizon: in every column its largest amplitude within three rows of it.
+
+    Parameters
+    ----------
+    section : ndarray, (nx, nz)
+        Image along the line.
+    depth : ndarray, (nx,)
+        Depth of the horizon, m, inside the grid.
+    grid : Grid
+        Grid of the section, 2-D.
+
+    Raises
+    ------
+    ConfigError
+        E833: the image is zero along the horizon.
+
+    Notes
+    -----
+    The sign is the one whose largest amplitudes near the horizon have the greater sum over the columns.
+    """
+    values = np.asarray(section, dtype=np.float64)
+    nx, nz = values.shape
+    middle = np.clip(np.rint((depth - grid.origin[1]) / grid.spacing[1]).astype(np.intp), 0, nz - 1)
+    rows = np.clip(middle[:, None] + np.arange(-NEAR, NEAR + 1), 0, nz - 1)
+    near = values[np.arange(nx)[:, None], rows]
+    if not near.any():
+        raise ConfigError(
+            f"the image is zero within {NEAR} rows of the horizon, from depth {depth.min():g} to {depth.max():g} m",
+            "give the horizon of an event, its depths in m below the datum of the model",
+            code="E833",
+        )
+    sign = 1 if np.max(near, axis=1).sum() >= np.max(-near, axis=1).sum() else -1
+    best = np.argmax(sign * near, axis=1)
+    return Reflector(rows[np.arange(nx), best], sign)
+
+
 def spread_of(amplitudes: NDArray[np.float64]) -> float:
     """Return the standard deviation over the mean of amplitudes in the middle of a line; infinite for a mean of 0."""
     n = len(amplitudes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ from least_squares_case import job_in, scattered_survey
 import subsalt as ss
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, FindingsError
+from subsalt.io.volumes.horizon import read_horizon
 from subsalt.job.base import read_job
 from subsalt.methods.lsrtm.course import KeptImage
 from subsalt.methods.lsrtm.view import chosen
 from subsalt.view.interleaved import Predicted
-from subsalt.view.reflector import follow, spread_of
+from subsalt.view.reflector import along_horizon, follow, spread_of
 
 GRID = ss.Grid((41, 31), (10.0, 10.0), (100.0, 50.0))
 
@@ -54,6 +56,43 @@ def test_an_event_is_named_by_a_point_near_it():
         follow(image, GRID, (300.0, 300.0))
 
 
+def test_an_event_is_taken_along_a_horizon(tmp_path):
+    amplitude = -np.linspace(1.0, 3.0, 41)
+    image = section(0.5, amplitude)
+    # points every 100 m, up to two rows beside the event: what goes past the dip or a stronger event doesn't matter
+    x = np.linspace(100.0, 500.0, 5)
+    lines = [f"{a:g} {b:g}\n" for a, b in zip(x, 50.0 + 10.0 * (18 + 0.05 * (x - 300.0)) + 15.0, strict=True)]
+    (tmp_path / "h.txt").write_text("# x depth\n" + "".join(reversed(lines)))
+    depth = read_horizon(str(tmp_path / "h.txt"), GRID, "--along", "E833")
+    event = along_horizon(image, depth, GRID)
+    assert event.sign == -1
+    assert np.array_equal(event.amplitudes(image), -amplitude)
+    assert set(along_horizon(image, read_horizon("72", GRID, "--along", "E833"), GRID).rows) == {2}
+    with pytest.raises(
+        ConfigError, match="the image is zero within 3 rows of the horizon, from depth 320 to 320 m"
+    ):
+        along_horizon(section(0.0, amplitude), read_horizon("320", GRID, "--along", "E833"), GRID)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("100 20\n500 20\n", "at x = 100 m the horizon lies at 20 m, the grid goes from 50 to 350 m"),
+        ("100 nan\n500 80\n", "the horizon lies at nan m"),
+        ("200\n200\n", "neither a depth nor a readable table of x and depth (2 lines of 1 columns)"),
+        ("a b\n", "neither a depth nor a readable table"),
+        ("", "neither a depth nor a readable table"),
+        (None, "neither a depth nor a readable table"),
+    ],
+)
+def test_a_horizon_that_does_not_fit_is_refused(text, said, tmp_path):
+    if text is not None:
+        (tmp_path / "h.txt").write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        read_horizon(str(tmp_path / "h.txt"), GRID, "--along", "E833")
+    assert refused.value.code == "E833"
+
+
 def test_traces_take_turns_in_a_gather():
     recorded, predicted = np.full((24, 5), 2.0), np.full((24, 5), 1.0)
     shot = Predicted(recorded, predicted, TimeAxis(5, 0.004))
@@ -89,6 +128,14 @@ def test_a_run_draws_its_course_and_so_does_view(tmp_path, subsalt_command):
     assert made == {"line.png"} | {name.replace("image", "line") for name in course}
     code, _, said = subsalt_command("view", run, "-o", tmp_path / "line.png", "--at", "150,0,990")
     assert (code, "E833" in said) == (78, True)
+    (tmp_path / "h.txt").write_text("0 130\n300 130\n")
+    for along in ("130", tmp_path / "h.txt"):
+        code, out, _ = subsalt_command("view", run, "-o", tmp_path / "line.png", "--along", along, "--json")
+        assert (code, "line_amplitude.png" in out) == (0, True)
+    code, _, said = subsalt_command("view", run, "-o", tmp_path / "line.png", "--along", "9000")
+    assert (code, "E833" in said) == (78, True)
+    code, _, said = subsalt_command("view", run / "image.rsf", "-o", tmp_path / "line.png", "--along", "130")
+    assert (code, "E836" in said, "no images by iteration" in said) == (78, True, True)
 
 
 def test_a_shot_that_is_not_there_is_refused(tmp_path):

@@ -39,6 +39,7 @@ def draw_survey(job: KirchhoffJob, result: CheckResult, place: Callable[[str], P
 
 def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
     """Draw all there is of a run directory; see `subsalt.methods.Method.view`."""
+    how.refuse_horizon(folder)
     run = read_time_run(folder)
     velocity = None if how.velocity == "none" else _velocity(folder, run, how.velocity == "overlay", say)
     return time_pictures(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, SubsaltError
+from subsalt.io.volumes.horizon import read_horizon
 from subsalt.io.volumes.volume import open_volume, read
 from subsalt.methods.lsrtm.course import KeptImage, kept_images, misfits_of
 from subsalt.methods.rtm.view import view_run as view_image
@@ -21,7 +22,7 @@ from subsalt.view.cuts import cuts_at
 from subsalt.view.iterations import Panel, misfit_curve, section_panels
 from subsalt.view.pages import Sheet
 from subsalt.view.reading import RunStyle
-from subsalt.view.reflector import draw_reflector, follow
+from subsalt.view.reflector import along_horizon, draw_reflector, follow
 from subsalt.view.run_image import job_of, run_facts
 
 #: images of iterations on a page, at most
@@ -40,11 +41,14 @@ class Course:
         Local point, m: a 3-D image is cut there, and the event through it is followed.
     clip : float
         Percentile of |a| at which scales end.
+    along : str, optional
+        Horizon of the event instead: a depth, m, or a text file of points (`read_horizon`).
     """
 
     folder: Path
     at: Sequence[float] | None = None
     clip: float = 99.0
+    along: str | None = None
 
     def draw(self, sheet: Sheet) -> list[Path]:
         """Draw what there is so far, in pictures beside that of a sheet; return them."""
@@ -79,15 +83,23 @@ class Course:
 
     def amplitude(self, sheet: Sheet, images: Mapping[str, NDArray], grid: Grid, limit: float) -> list[Path]:
         """Draw the amplitude along an event in sections, where the last has one."""
+        last = list(images.values())[-1]
+        if self.along is not None:
+            event = along_horizon(last, self._horizon(self.along), grid)
+            return [draw_reflector(sheet.named("_amplitude"), images, grid, event, limit)]
         try:
-            event = follow(
-                list(images.values())[-1], grid, None if self.at is None else (self.at[0], self.at[2])
-            )
+            event = follow(last, grid, None if self.at is None else (self.at[0], self.at[2]))
         except ConfigError:
             if self.at is not None:
                 raise
             return []  # zero in the middle of the line, as below a mask
         return [draw_reflector(sheet.named("_amplitude"), images, grid, event, limit)]
+
+    def _horizon(self, along: str) -> NDArray[np.float64]:
+        """Return the depth of a horizon at every column of the section, (nx,), m."""
+        grid = open_volume(kept_images(self.folder)[-1].path).grid
+        depth = read_horizon(along, grid, "--along", "E833")
+        return depth if grid.ndim == 2 else depth[:, cuts_at(grid, self.at)["inline"].index]
 
     def _section(self, path: Path) -> tuple[Grid, NDArray[np.float64]]:
         """Return the section of a volume along x, (nx, nz), and its grid."""
@@ -129,6 +141,9 @@ def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]
     title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
     sheet = Sheet(path, title, str(facts.get("run_id") or ""))
     at, by_iteration = how.only_of_depth(folder), kept_images(folder)
+    if len(by_iteration) < 2:
+        how.refuse_horizon(folder)
+    course, how = Course(folder, at, how.clip, how.along), replace(how, along=None)
     if "image" in facts or not by_iteration:
         made = view_image(folder, path, how, say)
     else:
@@ -137,9 +152,9 @@ def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]
         drawn = sections(volume.values, volume.grid, path, frame=volume.frame, at=at, **named, **how.image)
         made = list(drawn.values())
     try:
-        return [*made, *Course(folder, at, how.clip).draw(sheet)]
+        return [*made, *course.draw(sheet)]
     except (SubsaltError, OSError) as error:
-        if at is not None:
+        if at is not None or course.along is not None:
             raise
         say(f"no pictures of the iterations: {error}")
         return made

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, DataError, ModelError
 from subsalt.io.volumes import volume
+from subsalt.io.volumes.horizon import read_horizon
 from subsalt.run.velocity_scan import ScanRequest
 
 CODE = "E834"
@@ -69,7 +70,7 @@ def part_of(request: ScanRequest, grid: Grid) -> ScaledPart:
     """
     _refuse_two(request)
     if request.below is not None:
-        depth = _horizon(request.below, grid)
+        depth = read_horizon(request.below, grid, "--below", CODE)
         return ScaledPart(grid.axis(grid.ndim - 1) >= depth[..., None], f"below {request.below}")
     if request.mask is not None:
         inside = _mask(request.mask, grid)
@@ -119,48 +120,3 @@ def _refuse_two(request: ScanRequest) -> None:
         raise ConfigError(
             "--below and --mask: one part of the model is scaled", "leave one of them out", CODE
         )
-
-
-def _horizon(text: str, grid: Grid) -> NDArray[np.float64]:
-    """Return the depth of a horizon at every column, (nx,) or (nx, ny): one number, or a text file of points."""
-    z = grid.axis(grid.ndim - 1)
-    try:
-        depth = np.full(grid.shape[:-1], float(text))
-    except ValueError:
-        columns = "x and depth" if grid.ndim == 2 else "x, y and depth"
-        try:
-            table = np.atleast_2d(np.loadtxt(text, dtype=np.float64))
-            depth = _between_points(table, grid)
-        except (OSError, ValueError, IndexError) as error:
-            raise ConfigError(
-                f"--below {text}: neither a depth nor a readable table of {columns} ({error})",
-                f"give a depth in m, or a text file with {columns} (m) in its first {grid.ndim} columns",
-                CODE,
-            ) from None
-    outside = ~((depth > z[0]) & (depth < z[-1]))
-    if outside.any():
-        at = np.unravel_index(int(np.argmax(outside)), outside.shape)
-        place = ", ".join(
-            f"{name} = {grid.axis(k)[i]:g} m" for k, (name, i) in enumerate(zip("xy", at, strict=False))
-        )
-        raise ConfigError(
-            f"--below {text}: at {place} the horizon lies at {depth[at]:g} m, the model goes from {z[0]:g} to "
-            f"{z[-1]:g} m",
-            "give a horizon inside the model, with depths in m below its datum",
-            CODE,
-        )
-    return depth
-
-
-def _between_points(table: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
-    """Return the depths of a table at every column, linear between its points; those of a volume form a rectangle."""
-    if grid.ndim == 2:
-        order = np.argsort(table[:, 0])
-        return np.interp(grid.axis(0), table[order, 0], table[order, 1])
-    xs, ys = (np.unique(table[:, k]) for k in (0, 1))
-    known = np.full((len(xs), len(ys)), np.nan)
-    known[np.searchsorted(xs, table[:, 0]), np.searchsorted(ys, table[:, 1])] = table[:, 2]
-    if not np.isfinite(known).all():
-        raise ValueError(f"its {len(table)} points do not fill a rectangle of {len(xs)} x by {len(ys)} y")
-    along_x = np.stack([np.interp(grid.axis(0), xs, column) for column in known.T], axis=1)
-    return np.stack([np.interp(grid.axis(1), ys, row) for row in along_x])

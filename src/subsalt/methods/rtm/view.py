@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
     """Draw sections of the image of a run directory, or its gathers; see `subsalt.methods.Method.view`."""
+    how.refuse_horizon(folder)
     if how.gathers:
         from subsalt.methods.rtm.gather_view import view_gathers
 
