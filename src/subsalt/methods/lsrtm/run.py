@@ -230,7 +230,8 @@ class LeastSquaresRun(ShotsRun):
         files = [state.folder / name for name in facts.pop("files")]
         reason = str(facts["reason"])
         if reason:
-            state.request.say(f"the iteration ends: {reason}")
+            left = f"{facts['relative_misfit']:.3g} of that of the start"
+            state.request.say(f"the iteration ends: {reason}; misfit {left}")
         superseded = []
         if state.round > 0:
             before = RoundFiles(state.folder, state.round - 1)
