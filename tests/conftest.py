@@ -18,7 +18,11 @@ import once  # noqa: E402
 from cpu_record import CpuRecord  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
 from forked_workers import ForkedWorkers  # noqa: E402
+from memory_folder import use_memory  # noqa: E402
 from thorough import ALL, alternating  # noqa: E402
+
+# before anything asks where temporary files go
+use_memory()
 
 # the same examples each time, but in `make test-all`, and as much time for each as a busy machine takes
 settings.register_profile(

@@ -1,7 +1,8 @@
 """What each test takes of the processors: `pytest --cpu build/cpu.jsonl`, a line of JSON each, and a table by folder.
 
 Counted are the process of the test, the programs that it started and has waited for, and ranks that were forked for it
-(`mpi/rank_server.py`). Seconds of CPU, unlike those of a clock, are much the same on a busy machine.
+(`mpi/rank_server.py`). Seconds of CPU, unlike those of the clock beside them, are much the
+same on a busy machine.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import resource
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -33,20 +35,21 @@ class CpuRecord:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("")
 
-    def _write(self, name: str, own: float, below: float) -> None:
-        line = json.dumps({"test": name, "own": round(own, 3), "below": round(below, 3)})
+    def _write(self, name: str, own: float, below: float, clock: float = 0.0) -> None:
+        row = {"test": name, "own": round(own, 3), "below": round(below, 3), "clock": round(clock, 3)}
+        line = json.dumps(row)
         with open(self.path, "a") as out:
             out.write(line + "\n")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> object:
         """Count one test with its fixtures."""
-        begin = spent()
+        begin, started = spent(), time.perf_counter()
         try:
             return (yield)
         finally:
             own, below = (after - before for before, after in zip(begin, spent(), strict=True))
-            self._write(item.nodeid, own, below)
+            self._write(item.nodeid, own, below, time.perf_counter() - started)
 
     def pytest_collection_finish(self) -> None:
         """Count what comes before the first test."""
