@@ -64,6 +64,19 @@ def files_of(items: list[pytest.Item]) -> list[list[pytest.Item]]:
     return list(files.values())
 
 
+def spread(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
+    """Return files so that those of each folder come evenly from the first to the last.
+
+    Tests of ranks share two cores among many processes that look for messages, and wait: while one worker is at those,
+    the others compute.
+    """
+    folders: dict[object, list[list[pytest.Item]]] = {}
+    for file in files:
+        folders.setdefault(file[0].path.parent, []).append(file)
+    place = {id(file): (i + 0.5) / len(same) for same in folders.values() for i, file in enumerate(same)}
+    return sorted(files, key=lambda file: place[id(file)])
+
+
 @dataclass
 class Worker:
     """A fork: its process, what it says, the test that it is in, and the tests of its file that come after it."""
@@ -88,7 +101,7 @@ class Crew:
 
     def __init__(self, session: pytest.Session, count: int) -> None:
         self.session, self.config = session, session.config
-        self.files = files_of(session.items)
+        self.files = spread(files_of(session.items))
         #: a byte that all see: not 0 when no further test shall begin
         self.ends = mmap.mmap(-1, 1)
         self.base = session.config._tmp_path_factory.getbasetemp()

@@ -5,6 +5,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+from forked_workers import spread
 
 HERE = Path(__file__).parent
 FILES = {
@@ -82,3 +85,17 @@ def test_forks_run_what_was_collected_once(tmp_path):
     code, said = session(tmp_path, "--forks", "1", "-x")
     assert code == 1
     assert "1 failed, 5 passed" in said
+
+
+def test_files_of_a_folder_are_spread_over_the_session():
+    folders = {"a": 1, "mpi": 2, "run": 4}
+    files = [
+        [SimpleNamespace(path=Path(folder, f"test_{i}.py"))]
+        for folder, n in folders.items()
+        for i in range(n)
+    ]
+    order = [str(file[0].path) for file in spread(files)]
+    assert order == [
+        f"{folder}/test_{i}.py"
+        for folder, i in (("run", 0), ("mpi", 0), ("run", 1), ("a", 0), ("run", 2), ("mpi", 1), ("run", 3))
+    ]

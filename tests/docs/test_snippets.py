@@ -73,8 +73,27 @@ def pages_with_python():
         yield pytest.param(page, id=named(page), marks=[pytest.mark.library] if needs else [])
 
 
-@pytest.mark.parametrize("page", list(pages_with_python()))
-def test_the_python_of_a_page_runs(page, quiet):
+#: the names that a block leaves before its last statement, by its text so far: README and home page begin alike
+LEFT = {}
+
+
+def execute(code, name, names):
+    """Run a block; what another one has computed by the same text, from nothing, is taken over."""
+    last = ast.parse(code).body[-1].lineno - 1
+    lines = code.splitlines(keepends=True)
+    head = "".join(lines[:last])
+    alone = not names
+    if alone and head in LEFT:
+        names |= LEFT[head]
+    else:
+        exec(compile(head, name, "exec"), names)
+        if alone:
+            LEFT[head] = dict(names)
+    exec(compile("\n" * last + "".join(lines[last:]), name, "exec"), names)
+
+
+def run_page(page):
+    """Run the Python of a page; return the packages for which blocks were left out."""
     names, skipped = {}, []
     for block in PYTHON[page]:
         if block["what"] == "needs":
@@ -89,11 +108,23 @@ def test_the_python_of_a_page_runs(page, quiet):
             warnings.simplefilter("error", DeprecationWarning)
             # what libraries say of each other
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=LIBRARIES)
-            exec(compile(code, named(page), "exec"), names)
+            execute(code, named(page), names)
+    return skipped
+
+
+@pytest.mark.parametrize("page", list(pages_with_python()))
+def test_the_python_of_a_page_runs(page, quiet):
+    skipped = run_page(page)
     if skipped:
         pytest.skip(
             f"{named(page)}: {', '.join(sorted(set(skipped)))} is not installed{FOR[skipped[0] == 'reframe']}"
         )
+
+
+def test_the_python_of_the_index_finds_its_reflector(quiet, capsys):
+    assert len(PYTHON[ROOT / "docs" / "index.md"]) == 1
+    assert run_page(ROOT / "docs" / "index.md") == []
+    assert float(capsys.readouterr().out.split()[-1]) in (790.0, 800.0)
 
 
 def test_a_block_is_skipped_for_a_package_that_subsalt_does_not_bring():
