@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from job_files import GRID, MIGRATE, example_job, survey, velocity, write_files, write_job
 from subsalt.cli.check_command import place_beside
@@ -24,7 +25,7 @@ PNG = b"\x89PNG"
 
 def check_of(folder, text=MIGRATE):
     """Return the result of checking a job in `folder`."""
-    return check_job(Job.from_toml(write_job(folder, text)))
+    return rules_on(Job.from_toml(write_job(folder, text)))
 
 
 def codes(result, level="error"):

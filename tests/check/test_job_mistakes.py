@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from kirchhoff_jobs import areal
@@ -18,9 +19,9 @@ from subsalt.methods.rtm.job import Job
 FIX = 'line = "2d"\n[data.fix]\n{}\n'
 
 
-def found(folder, text):
+def found(folder, text, check=rules_on):
     """Return the findings of a job by code, errors first."""
-    result = check_job(Job.from_toml(write_job(folder, text)))
+    result = check(Job.from_toml(write_job(folder, text)))
     return {f.code: f for f in sorted(result.findings, key=lambda f: f.level) if f.is_fault}
 
 
@@ -62,7 +63,7 @@ def test_a_source_in_another_unit(tmp_path, wrong, code, cure):
 
 def test_a_delay_in_milliseconds(tmp_path):
     write_files(tmp_path)
-    first = found(tmp_path, MIGRATE.replace('line = "2d"\n', FIX.format("delay = 100")))
+    first = found(tmp_path, MIGRATE.replace('line = "2d"\n', FIX.format("delay = 100")), check_job)
     # the records begin at time zero: 100 ms would be wrong, too
     assert next(iter(first)) == "E346"
     assert first["E346"].fix == "[data.fix] delay = 0"

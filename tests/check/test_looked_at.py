@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from break_surveys import DT, altered, layers, modelled
+from rules_alone import rules_on
 
 from subsalt.check.looked_at import traces_of
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
 from subsalt.methods import method_of
 
 DEPTH = """\
@@ -50,7 +50,7 @@ def check(folder, text):
     path = folder / "job.toml"
     path.write_text(text)
     kind = "kirchhoff" if "kirchhoff" in text else "rtm"
-    return check_job(method_of(kind).job_class().from_toml(path))
+    return rules_on(method_of(kind).job_class().from_toml(path))
 
 
 def codes(folder, text):

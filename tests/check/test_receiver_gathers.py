@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from job_files import MIGRATE, nodes, write_files, write_job
 from subsalt.errors import GeometryError
-from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.plan.planning import plan_job
 
@@ -15,13 +15,13 @@ from subsalt.plan.planning import plan_job
 def test_few_receivers_are_proposed_and_accepted(tmp_path):
     write_files(tmp_path, nodes())
     job = Job.from_toml(write_job(tmp_path))
-    findings = {f.code: f for f in check_job(job).findings}
+    findings = {f.code: f for f in rules_on(job).findings}
     assert (findings["W370"].level, findings["W370"].evidence) == ("ok", {"receivers": 2, "shots": 6})
     assert "W370" in {f.code for f in plan_job(job).findings}
     key = findings["W370"].fix.removeprefix("[data] ")
     accepted = Job.from_toml(write_job(tmp_path, MIGRATE.replace("[data]", f"[data]\n{key}"), "nodes.toml"))
     assert len(accepted.load_survey()) == 2
-    result = check_job(accepted)
+    result = rules_on(accepted)
     assert not result.has_errors, result.findings
     assert any(f.message.startswith("2 common-receiver gathers of 6 shots") for f in result.findings)
     for gather, k in zip(accepted.load_survey(), (0, 1), strict=True):

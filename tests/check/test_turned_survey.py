@@ -7,10 +7,10 @@ import tomllib
 
 import numpy as np
 import pytest
+from rules_alone import rules_on
 
 from subsalt.acquisition.turned import turned
 from subsalt.earth.grid import Frame
-from subsalt.job.checking import check_job
 from subsalt.methods.kirchhoff.starter import write_time_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job
@@ -28,11 +28,11 @@ def test_lines_at_an_angle_are_found_and_proposed(tmp_path):
     assert key["azimuth"] == pytest.approx(37.0, abs=0.011)
     proposed = Job.from_toml(tmp_path / "init.toml")
     assert stations(proposed)[:, :2].min() >= 0.0
-    assert "W398" not in {f.code for f in check_job(proposed).findings}
+    assert "W398" not in {f.code for f in rules_on(proposed).findings}
     # the same job along the map axes covers more
     flat = tmp_path / "flat.toml"
     flat.write_text("\n".join(line for line in made.text.splitlines() if not line.startswith("frame")))
-    warned = next(f for f in check_job(Job.from_toml(flat)).findings if f.code == "W398")
+    warned = next(f for f in rules_on(Job.from_toml(flat)).findings if f.code == "W398")
     assert warned.level == "warning"
     assert warned.fix.startswith(f"[data] frame = {{x0 = {key['x0']:.10g}, y0 = {key['y0']:.10g}, azimuth = ")
     # stations over 300 by 150 m, in a rectangle along the map axes; metres to centimetres
@@ -43,7 +43,7 @@ def test_lines_at_an_angle_are_found_and_proposed(tmp_path):
     beside = write_job(tmp_path / "beside.toml", [str(tmp_path / "shots.sgy")], vp=str(tmp_path / "vp.rsf"))
     assert "W398" in {f.code for f in beside.findings}
     assert "frame" not in tomllib.loads(beside.text)["data"]
-    outside = next(f for f in check_job(Job.from_toml(tmp_path / "beside.toml")).findings if f.code == "E330")
+    outside = next(f for f in rules_on(Job.from_toml(tmp_path / "beside.toml")).findings if f.code == "E330")
     text = outside.fix.partition("[data] frame = ")[2]
     assert (
         stations(

@@ -55,17 +55,22 @@ class _Place(NamedTuple):
     parts: tuple[str, ...]
     strict: bool
 
+    def above(self, count: int) -> Path:
+        """Return the folder that the first `count` parts lead to."""
+        return Path(self.root, *self.parts[:count])
+
 
 def _place(path: AnyPath) -> _Place | None:
     """Return where a path stands below the outermost claimed folder; None where no folder is claimed."""
     if not _claims:
         return None
-    whole = Path(path).absolute()
-    parts = whole.parts
+    parts = Path(path).absolute().parts
+    above = parts[0]  # ends with a slash, alone among the folders
     for n in range(1, len(parts)):
-        known = _claims.get(str(Path(*parts[:n])))
+        known = _claims.get(above)
         if known is not None and parts[n] in known:
-            return _Place(str(Path(*parts[:n])), parts[n:], known[parts[n]])
+            return _Place(above, parts[n:], known[parts[n]])
+        above = f"{above}{'/' * (n > 1)}{parts[n]}"
     return None
 
 
@@ -78,20 +83,19 @@ def _walk(place: _Place, count: int, owned: bool) -> int:
     fd = os.open(place.root, _FOLDER)
     try:
         owners = {os.geteuid()} | (set() if place.strict else {os.fstat(fd).st_uid})
-        for n, part in enumerate(place.parts[:count]):
-            here = Path(place.root, *place.parts[: n + 1])
+        for n, part in enumerate(place.parts[:count], 1):
             if part == os.pardir:
-                raise _refused(here, "leads out of its folder")
+                raise _refused(place.above(n), "leads out of its folder")
             try:
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             except OSError as e:
                 if e.errno in (errno.ELOOP, errno.ENOTDIR):
-                    raise _refused(here, _kind(part, fd)) from None
-                raise OSError(e.errno, os.strerror(e.errno or 0), str(here)) from None
+                    raise _refused(place.above(n), _kind(part, fd)) from None
+                raise OSError(e.errno, os.strerror(e.errno or 0), str(place.above(n))) from None
             os.close(fd)
             fd = inner
             if owned and os.fstat(fd).st_uid not in owners:
-                raise _refused(here, "belongs to another user")
+                raise _refused(place.above(n), "belongs to another user")
     except BaseException:
         os.close(fd)
         raise
