@@ -55,10 +55,6 @@ class _Place(NamedTuple):
     parts: tuple[str, ...]
     strict: bool
 
-    def above(self, count: int) -> Path:
-        """Return the folder that the first `count` parts lead to."""
-        return Path(self.root, *self.parts[:count])
-
 
 def _place(path: AnyPath) -> _Place | None:
     """Return where a path stands below the outermost claimed folder; None where no folder is claimed."""
@@ -85,17 +81,18 @@ def _walk(place: _Place, count: int, owned: bool) -> int:
         owners = {os.geteuid()} | (set() if place.strict else {os.fstat(fd).st_uid})
         for n, part in enumerate(place.parts[:count], 1):
             if part == os.pardir:
-                raise _refused(place.above(n), "leads out of its folder")
+                raise _refused(Path(place.root, *place.parts[:n]), "leads out of its folder")
             try:
                 inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             except OSError as e:
+                here = Path(place.root, *place.parts[:n])
                 if e.errno in (errno.ELOOP, errno.ENOTDIR):
-                    raise _refused(place.above(n), _kind(part, fd)) from None
-                raise OSError(e.errno, os.strerror(e.errno or 0), str(place.above(n))) from None
+                    raise _refused(here, _kind(part, fd)) from None
+                raise OSError(e.errno, os.strerror(e.errno or 0), str(here)) from None
             os.close(fd)
             fd = inner
             if owned and os.fstat(fd).st_uid not in owners:
-                raise _refused(place.above(n), "belongs to another user")
+                raise _refused(Path(place.root, *place.parts[:n]), "belongs to another user")
     except BaseException:
         os.close(fd)
         raise
