@@ -27,6 +27,7 @@ PLACES = {
     "receiver_x": (81, "i4"),
     "receiver_y": (85, "i4"),
     "coordinate_units": (89, "i2"),
+    "source_static": (99, "i2"),
     "delay": (109, "i2"),
     "ns": (115, "u2"),
     "dt": (117, "u2"),

@@ -170,6 +170,8 @@ def cured(job: J, cure: list[Key]) -> J:
         # the volumes of the model are the same, and have been read and judged; what else is made of them is the other's
         other.remember("parameters", lambda: job.remember("parameters", dict))
         other.remember("models", lambda: dict(job.remember("models", dict)))
+    if job.knows("scan") and all(k.section.split(".")[0] != "data" for k in cure):
+        other.remember("scan", lambda: job.remember("scan", dict))
     return other
 
 

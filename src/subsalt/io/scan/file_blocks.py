@@ -19,13 +19,14 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.scan.block_statistics import block_statistics
 from subsalt.io.scan.findings import file_findings, sample_findings
 from subsalt.io.scan.header_table import HeaderTable
-from subsalt.io.scan.one_file import SCAN_NAMES, FileScan, facts_of, measured_file
+from subsalt.io.scan.one_file import FileScan, facts_of, measured_file, names_to_read, without_others
 from subsalt.io.scan.recording import TIME_BYTES, first_traces, times_of_shots
 from subsalt.io.scan.silent import silent
 from subsalt.io.scan.witnesses import sides_with_coordinates
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, HeaderBytes, wanted_names
+from subsalt.io.segy.kept_headers import KeptHeaders
 from subsalt.io.segy.layout import FIRST_TRACE, is_plain, with_same_header
 from subsalt.io.segy.samples import TEXT_HEADER
 
@@ -57,9 +58,10 @@ class _Block:
     kind: np.dtype
     traces: NDArray[np.uint8] = field(init=False)
     headers: NDArray[np.uint8] = field(init=False)
-    #: places of the files among all, their layouts, and traces so far
+    #: places of the files among all, their layouts, when they were changed last, and traces so far
     places: list[int] = field(default_factory=list)
     layouts: list[FileLayout] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)
     n: int = 0
 
     def __post_init__(self) -> None:
@@ -104,10 +106,12 @@ class FileBlocks:
         Values that replace those of the headers.
     budget : int
         Bytes of a file whose samples are looked at.
+    kept : KeptHeaders, optional
+        Gets the headers of every file.
     """
 
-    def __init__(self, header: HeaderBytes, fix: Fix, budget: int) -> None:
-        self.header, self.fix, self.budget = header, fix, budget
+    def __init__(self, header: HeaderBytes, fix: Fix, budget: int, kept: KeptHeaders | None = None) -> None:
+        self.header, self.fix, self.budget, self.kept = header, fix, budget, kept
         self._blocks: dict[bytes, _Block] = {}
         self._judged: list[tuple[int, FileScan]] = []
         # what names traces of a file, is written per file, or may be refused by the name of its file
@@ -139,6 +143,7 @@ class FileBlocks:
             return False
         block.places.append(place)
         block.layouts.append(layout)
+        block.stamps.append(file.stamp)
         block.n += layout.n_traces
         return True
 
@@ -179,12 +184,17 @@ class FileBlocks:
                 times[i],
             )
             self._judged.append((block.places[i], scan))
-        block.places, block.layouts, block.n = [], [], 0
+        block.places, block.layouts, block.stamps, block.n = [], [], [], 0
 
     def _table(self, block: _Block) -> HeaderTable:
         """Return the headers of the files that wait."""
         values = block.values(0, block.n)
-        names = wanted_names(block.kind, SCAN_NAMES)
+        names = wanted_names(block.kind, names_to_read(self.kept))
         native = {name: values[name].astype(block.kind[name].newbyteorder("=")) for name in names}
         whole = replace(block.layout, path="", n_traces=block.n)
-        return HeaderTable(ScannedFile.of(whole, native, self.header, self.fix), block.layouts, self.fix)
+        table = HeaderTable(ScannedFile.of(whole, native, self.header, self.fix), block.layouts, self.fix)
+        if self.kept is not None:
+            for one, stamp in zip(table.files(), block.stamps, strict=True):
+                self.kept.keep(one, stamp)
+            without_others(table.whole, self.kept)
+        return table

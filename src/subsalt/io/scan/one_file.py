@@ -18,6 +18,8 @@ from subsalt.io.scan.witnesses import sides_with_coordinates
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, column, open_headers, positions
 from subsalt.io.segy.headers import HeaderBytes
+from subsalt.io.segy.kept_headers import KeptHeaders
+from subsalt.io.segy.words import wide
 
 #: header values that a scan reads
 SCAN_NAMES = (*POSITION_NAMES, "cdp_x", "cdp_y", "inline", "crossline", "shot_point")
@@ -57,9 +59,26 @@ class FileScan:
             self.one.values.pop(name, None)
 
 
-def scan_file(file: InputFile, header: HeaderBytes, fix: Fix, budget: int) -> FileScan:
-    """Read headers and traces of an open file; of its samples at most `budget` bytes."""
-    one = open_headers(file, header, fix, SCAN_NAMES)
+def names_to_read(kept: KeptHeaders | None) -> tuple[str, ...]:
+    """Return the header values of a scan, with those that are to be kept."""
+    return tuple(dict.fromkeys([*SCAN_NAMES, *(() if kept is None else kept.names)]))
+
+
+def without_others(one: ScannedFile, kept: KeptHeaders) -> None:
+    """Drop the values that were read to be kept alone: a scan says nothing of them."""
+    for name in set(kept.names) - set(SCAN_NAMES):
+        one.values.pop(name, None)
+        one.values.pop(wide(name), None)
+
+
+def scan_file(
+    file: InputFile, header: HeaderBytes, fix: Fix, budget: int, kept: KeptHeaders | None = None
+) -> FileScan:
+    """Read headers and traces of an open file; of its samples at most `budget` bytes. Its headers go to `kept`."""
+    one = open_headers(file, header, fix, names_to_read(kept))
+    if kept is not None:
+        kept.keep(one, file.stamp)
+        without_others(one, kept)
     statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
     return FileScan(
         one,

@@ -28,6 +28,7 @@ from subsalt.io.scan.set_findings import set_findings
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column
 from subsalt.io.segy.headers import HeaderBytes
+from subsalt.io.segy.kept_headers import KeptHeaders
 from subsalt.io.segy.shot_table import ShotTable, shot_table
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
@@ -52,6 +53,7 @@ def scan(
     *,
     placed: bool = False,
     progress: Listener | None = None,
+    kept: KeptHeaders | None = None,
 ) -> ScanResult:
     """Say what SEG-Y and SU files hold.
 
@@ -68,6 +70,8 @@ def scan(
     progress : callable, optional
         Called with done, total, what is counted and what is done with it, as files are read; who listens already
         (`subsalt.io.reading_progress`) when left out.
+    kept : KeptHeaders, optional
+        Gets the headers of every file, for `read_survey`: made for the same `header` and `fix`.
 
     Returns
     -------
@@ -87,11 +91,11 @@ def scan(
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
     with listening(progress):
-        return _scan(names, header, fix, placed)
+        return _judged(_read(names, header, fix, kept), names, fix, placed)
 
 
-def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> ScanResult:
-    read = _read(names, header, fix)
+def _judged(read: list[FileScan | Finding], names: list[Path], fix: Fix, placed: bool) -> ScanResult:
+    """Return totals and findings over all files."""
     scans = [one for one in read if isinstance(one, FileScan)]
     findings = [f for one in read for f in (one.findings if isinstance(one, FileScan) else [one])]
     scanned, measured = [s.one for s in scans], [s.measured for s in scans]
@@ -116,11 +120,13 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     return result
 
 
-def _read(names: list[Path], header: HeaderBytes, fix: Fix) -> list[FileScan | Finding]:
+def _read(
+    names: list[Path], header: HeaderBytes, fix: Fix, kept: KeptHeaders | None
+) -> list[FileScan | Finding]:
     """Return what each file holds, or why it cannot be read, in the order of the files."""
     memory = bytearray(_SMALL)
     budget = max(LEAST, _STATISTICS_TOTAL // len(names))
-    blocks = FileBlocks(header, fix, budget)
+    blocks = FileBlocks(header, fix, budget, kept)
     read: dict[int, FileScan | Finding] = {}
     for place, path in enumerate(each(names, "files", "scanned")):
         try:
@@ -128,7 +134,7 @@ def _read(names: list[Path], header: HeaderBytes, fix: Fix) -> list[FileScan | F
                 file.hold(memory)
                 if blocks.take(place, file):
                     continue
-                read[place] = one = scan_file(file, header, fix, budget)
+                read[place] = one = scan_file(file, header, fix, budget, kept)
                 if len(names) > 1:
                     blocks.learn(file, one.one)
         except SubsaltError as e:

@@ -32,6 +32,7 @@ from subsalt.io.segy.geometry import (
     refuse_depth,
 )
 from subsalt.io.segy.headers import FileLayout, HeaderBytes
+from subsalt.io.segy.kept_headers import KeptHeaders
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
 from subsalt.io.segy.shot_table import ShotTable, first_of_repeats, shot_table
 from subsalt.io.segy.trace_files import TraceFiles
@@ -111,6 +112,7 @@ def read_survey(
     geometry: SurveyGeometry | None = None,
     exact_line: bool = False,
     columns: Sequence[str] = (),
+    kept: KeptHeaders | None = None,
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -137,6 +139,8 @@ def read_survey(
         Only a line that lies on map x to the last digit keeps map x as local x, see `acquisition.line.fit_stations`.
     columns : sequence of str
         Header values that the reader of the survey keeps of every trace, see `subsalt.io.segy.geometry.header_column`.
+    kept : KeptHeaders, optional
+        Headers that a scan of the same files has read; of files that it does not hold they are read.
 
     Returns
     -------
@@ -164,7 +168,8 @@ def read_survey(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scanned = _scanned(names, header, fix, needed_for(columns), geometry is not None)
+    scanned = _scanned(names, header, fix, needed_for(columns), kept)
+    _refuse_faulty(scanned, fix, geometry is not None)
     layouts = [s.layout for s in scanned]
     dead = np.concatenate([s.dead for s in scanned])
     notes: dict[str, object] = {}
@@ -225,23 +230,25 @@ def read_survey(
 
 
 def _scanned(
-    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str], placed: bool
+    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str], kept: KeptHeaders | None
 ) -> list[ScannedFile]:
-    """Return the headers of all files; refuse files with errors, and those of other samples.
-
-    `placed` says that their coordinates do not count.
-    """
+    """Return the headers of all files, those that were kept or read now."""
     scanned = []
     for path in each(names, "files", "headers"):
         with InputFile(path) as file:
             refuse_depth(file)
-            scanned.append(open_headers(file, header, fix, values))
+            one = None if kept is None else kept.take(file, header, fix, values)
+            scanned.append(open_headers(file, header, fix, values) if one is None else one)
+    return scanned
+
+
+def _refuse_faulty(scanned: list[ScannedFile], fix: Fix, placed: bool) -> None:
+    """Refuse files with errors, and those of other samples; `placed` says that their coordinates do not count."""
     refuse(
         [f for s in scanned for f in s.layout.findings]
         + [f for s in scanned for f in geometry_errors(s, fix, placed)]
     )
     refuse_mixed_samples([s.layout for s in scanned])
-    return scanned
 
 
 def _usable(

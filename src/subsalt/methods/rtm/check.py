@@ -21,12 +21,12 @@ from subsalt.check.tilt import impossible
 from subsalt.earth.planes import Parameter, PartSummary, Planes, combine, summarise_part
 from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
-from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
 from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
-from subsalt.methods.rtm.earth_model import load_parameters, share_headers
+from subsalt.methods.rtm.data import kept_headers
+from subsalt.methods.rtm.earth_model import load_parameters, load_survey, share_headers
 from subsalt.methods.rtm.gather_choice import with_gathers
 from subsalt.methods.rtm.grouping import Grouping, group_size
 from subsalt.methods.rtm.need import Needs
@@ -43,6 +43,7 @@ from subsalt.propagation import devices
 if TYPE_CHECKING:
     from subsalt.checkpoint.choice.choose import Choice
     from subsalt.earth.model_like import ModelLike
+    from subsalt.io.segy.kept_headers import KeptHeaders
     from subsalt.methods.rtm.job import Job
 
 
@@ -257,13 +258,19 @@ def _check(job: Job, reader: ModelAccess) -> CheckResult:
     files_there = load(job.input_files) is not None
     if files_there:
         context.parameters = load(reader.parameters) or {}
-        context.survey = load(lambda: _survey(job))
+        scanning = Loader()
+        if job.data is not None and job.data.slices is None:
+            # before the survey, which takes the headers that the scan has read
+            kept = kept_headers(job, job.data)
+            context.scan = scanning(lambda: _scan(job, kept))
+            context.survey = load(lambda: load_survey(job, kept))
+        else:
+            context.survey = load(lambda: _survey(job))
+        _keep_new(load, scanning)
         if context.survey is not None:
             # rules look at what was recorded
             context.record, context.survey = context.survey.time, recorded(context.survey)
             context.propagation = replace(context.propagation, topography=context.survey.surface)
-        if job.data is not None and job.data.slices is None:
-            context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
             # silent: rules on the volumes say it with more evidence
             quiet = Loader()
@@ -361,12 +368,16 @@ def _survey(job: Job) -> Any:
     )
 
 
-def _scan(job: Job) -> Any:
+def _scan(job: Job, kept: KeptHeaders) -> Any:
+    """Return the scan of the recorded files; a job that tries a cure outside `[data]` has what the other had."""
+    return job.remember("scan", lambda: _scan_of_files(job, kept))
+
+
+def _scan_of_files(job: Job, kept: KeptHeaders) -> Any:
     from subsalt.io.scan.scan import scan
 
     assert job.data is not None
-    header, fix = header_options(job.data, job.base)
-    scanned = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
+    scanned = scan(data_files(job), kept.header, kept.fix, placed=job.data.geometry is not None, kept=kept)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         scanned.findings = [_placed_by_offsets(f) for f in scanned.findings if f.code != "E380"]
     if job.data.shot_key != "auto" or job.data.gathers == "receiver":  # the job says what tells shots apart

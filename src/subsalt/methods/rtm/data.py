@@ -20,6 +20,7 @@ from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
+    from subsalt.io.segy.kept_headers import KeptHeaders
     from subsalt.methods.rtm.data_sections import DataSection
     from subsalt.methods.rtm.sections import RtmTables
 
@@ -44,7 +45,22 @@ def frame_given(job: RtmTables, model: Frame | None) -> tuple[Frame | None, str]
     return model, GIVEN
 
 
-def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = None) -> Survey:
+def kept_headers(job: RtmTables, section: DataSection) -> KeptHeaders:
+    """Return what keeps the headers of the survey of a job while its files are scanned."""
+    from subsalt.io.segy.geometry import needed_for
+    from subsalt.io.segy.kept_headers import KeptHeaders
+
+    return KeptHeaders(*header_options(section, job.base), needed_for(_columns(job)))
+
+
+def _columns(job: RtmTables) -> tuple[str, ...]:
+    """Return the header values that the steps of a job ask for, of every trace."""
+    return tuple(name for name in header_names(job) if name not in OF_POSITIONS)
+
+
+def open_survey(
+    job: RtmTables, frame: Frame | None = None, comm: Comm | None = None, kept: KeptHeaders | None = None
+) -> Survey:
     """Return the survey of `[data]`; traces stay in the files until they are asked for.
 
     Parameters
@@ -55,6 +71,8 @@ def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = 
         Local frame of the model file; the job's own goes before, and that of a run directory that goes on.
     comm : Comm, optional
         Ranks that all want it: the first one reads the headers of all traces. Then this is collective.
+    kept : KeptHeaders, optional
+        Headers that are read already (`kept_headers`).
     """
     from subsalt.io.segy.reading import read_once
 
@@ -68,11 +86,17 @@ def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = 
         place, _ = frame_given(job, frame)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
         return with_treatment(select_shots(dense, section.shots), job, comm or single())
-    survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
+    # what a check has read, the run after it need not read again
+    survey = read_once(
+        lambda: job.remember(f"survey in {frame}", lambda: _read_survey(job, section, frame, kept)),
+        comm or single(),
+    )
     return with_treatment(on_topography(job, survey), job, comm or single())
 
 
-def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> Survey:
+def _read_survey(
+    job: RtmTables, section: DataSection, frame: Frame | None, kept: KeptHeaders | None
+) -> Survey:
     """Return the selected shots of SEG-Y or SU files, untreated."""
     from subsalt.io.segy.reading import read_survey
 
@@ -94,7 +118,8 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
         receivers=section.receivers,
         geometry=geometry,
         exact_line=before,
-        columns=tuple(name for name in header_names(job) if name not in OF_POSITIONS),
+        columns=_columns(job),
+        kept=kept,
     )
     if isinstance(line := survey.notes.get("line"), dict) and (frame is not None or before):
         line["says"] = RUN if before else says

@@ -33,6 +33,7 @@ from subsalt.parallel.comm import Comm, single
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.earth.model_like import ModelLike
+    from subsalt.io.segy.kept_headers import KeptHeaders
     from subsalt.io.volumes.volume import OpenVolume
     from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_sections import GridSection, ValueSection
@@ -187,9 +188,12 @@ def model_frame(job: RtmTables) -> Frame | None:
     return frame_of(job.remember("parameters", lambda: load_parameters(job)))
 
 
-def load_survey(job: RtmTables) -> Survey:
-    """Open the recorded shots of `[data]` in the frame of the model; the same object at every call."""
-    survey: Survey = job.remember("survey", lambda: open_survey(job, model_frame(job)))
+def load_survey(job: RtmTables, kept: KeptHeaders | None = None) -> Survey:
+    """Open the recorded shots of `[data]` in the frame of the model; the same object at every call.
+
+    `kept` are headers that have been read already.
+    """
+    survey: Survey = job.remember("survey", lambda: open_survey(job, model_frame(job), kept=kept))
     return survey
 
 

@@ -86,11 +86,14 @@ class _Guess:
     def __init__(self, paths: list[Path], preset: str, positions: Sequence[str]) -> None:
         from subsalt.io.scan.scan import scan
         from subsalt.io.segy.fix import Fix
+        from subsalt.io.segy.geometry import POSITION_NAMES
         from subsalt.io.segy.headers import HeaderBytes
+        from subsalt.io.segy.kept_headers import KeptHeaders
         from subsalt.io.segy.reading import read_survey
 
         header = HeaderBytes.preset(preset)
-        self.scan = scan(paths, header, placed=bool(positions))
+        kept = KeptHeaders(header, Fix(), POSITION_NAMES)
+        self.scan = scan(paths, header, placed=bool(positions), kept=kept)
         self.read: list[str] = []
         self.made_up: list[str] = []
         self.fix: dict[str, object] = {}
@@ -106,7 +109,7 @@ class _Guess:
         self.receivers = "coordinates"
         try:
             try:
-                self.survey = read_survey(paths, header, fix, geometry=positions_of(positions))
+                self.survey = read_survey(paths, header, fix, geometry=positions_of(positions), kept=kept)
             except GeometryError as error:
                 # receivers without coordinates can be placed along the line where offsets and sources are
                 # known
