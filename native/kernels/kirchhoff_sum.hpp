@@ -133,9 +133,9 @@ SUBSALT_INLINE Vec weight_at(const Held& held, const Legs<Vec>& l, Vec inverse, 
 }
 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
-template <bool together, int fixed>
+template <Spread spread, int fixed>
 SUBSALT_INLINE Vec value_of(const Held& held, const float* band, const Window& window) {
-    const auto c = [&](Index k) { return window.read<together>(band + k * held.trace.stride); };
+    const auto c = [&](Index k) { return window.read<spread>(band + k * held.trace.stride); };
     const Vec f = window.fraction;
     if constexpr (fixed > 0) return polynomial<fixed>(c, f);
     Vec value = c(held.trace.order);
@@ -164,15 +164,15 @@ struct Bands {
 
 /// The trace at the positions of the window, low-passed at the band coordinates b. Hats: band floor(b) counts 1 - t and
 /// the next one t, t = b - floor(b), which no rounding disturbs.
-template <bool together, int fixed, Antialias antialias>
+template <Spread spread, int fixed, Antialias antialias>
 SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& window) {
-    if constexpr (antialias == Antialias::none) return value_of<together, fixed>(held, held.trace.samples, window);
+    if constexpr (antialias == Antialias::none) return value_of<spread, fixed>(held, held.trace.samples, window);
     constexpr bool nearest = antialias == Antialias::nearest;
     bands.cover<nearest>(b);
     const float* samples = held.trace.samples + bands.lo * held.trace.band;
-    Vec of = set1(static_cast<float>(bands.lo)), value = value_of<together, fixed>(held, samples, window);
+    Vec of = set1(static_cast<float>(bands.lo)), value = value_of<spread, fixed>(held, samples, window);
     if (bands.hi == bands.lo + 1 && !nearest) {
-        const Vec t = sub(b, of), next = value_of<together, fixed>(held, samples + held.trace.band, window);
+        const Vec t = sub(b, of), next = value_of<spread, fixed>(held, samples + held.trace.band, window);
         value = fma(t, next, mul(sub(set1(1.0f), t), value));
     } else if (bands.hi > bands.lo) {
         const Vec one = set1(1.0f), zero = set1(0.0f);
@@ -182,7 +182,7 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
             const Vec before = of;
             samples += held.trace.band;
             of = add(of, one);
-            const Vec next = value_of<together, fixed>(held, samples, window);
+            const Vec next = value_of<spread, fixed>(held, samples, window);
             const Vec share = where_equal(under, of, sub(one, t), where_equal(under, before, t, zero));
             value = fma(share, next, value);
         }
@@ -230,8 +230,9 @@ SUBSALT_INLINE Vec add_found(const Held& held, const Sought& sought, Bands& band
         value = triangle(integral, sought.position, sought.steep);
     } else {
         const Window window(sought.position);
-        value = window.near ? banded<true, fixed, antialias>(held, sought.steep, bands, window)
-                            : banded<false, fixed, antialias>(held, sought.steep, bands, window);
+        value = window.by_spread([&]<Spread spread>() __attribute__((always_inline)) {
+            return banded<spread, fixed, antialias>(held, sought.steep, bands, window);
+        });
     }
     return fma(sought.weight, value, image);
 }
