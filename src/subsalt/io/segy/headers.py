@@ -16,7 +16,7 @@ from subsalt.host import human
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
 from subsalt.io.segy.index import BLOCK, HeaderPlace, columns_of, open_index, write_index
-from subsalt.io.segy.samples import FORMATS, decode
+from subsalt.io.segy.samples import FORMATS, decode_traces
 from subsalt.io.segy.words import TRACE_HEADER, WIDE, HeaderBytes, as_numbers, wide
 from subsalt.parallel.relay import plain
 
@@ -44,6 +44,10 @@ def fix_text(changes: dict[str, object]) -> str:
 
 
 Endian = Literal["big", "little"]
+
+#: bytes of a file that are turned into samples at a time: half of a small L2, where they are still when they are
+#: turned; from a store, where a request takes long, as many as memory has room for beside the result
+PIECE, FAR_PIECE = 1 << 18, 32 << 20
 
 
 @dataclass
@@ -304,13 +308,15 @@ def read_traces(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -
         return out
     if index.min() < 0 or index.max() >= layout.n_traces:
         raise SegyError(f"{layout.path} has {layout.n_traces} traces, trace {index.max() + 1} was asked for")
-    # at most 32 MB of file bytes at a time, so that memory stays near the size of the result
-    most = max(1, (32 << 20) // layout.trace_bytes)
+    size = layout.trace_bytes
+    most = min(len(index), max(1, (FAR_PIECE if file.is_remote else PIECE) // size))
+    raw, at = np.empty(most * size, np.uint8), np.arange(most) * size + layout.sample_offset
+    bytes_of = raw_bytes(raw)
     breaks = np.nonzero(np.diff(index) != 1)[0] + 1
-    for lo, hi in zip([0, *breaks], [*breaks, len(index)], strict=True):
+    for lo, hi in zip([0, *breaks.tolist()], [*breaks.tolist(), len(index)], strict=True):
+        begin = layout.first_trace + int(index[lo]) * size
         for a in range(lo, hi, most):
-            b = min(hi, a + most)
-            raw = np.empty((b - a, layout.trace_bytes), np.uint8)
-            file.read_into(layout.first_trace + int(index[a]) * layout.trace_bytes, raw_bytes(raw))
-            out[a:b] = decode(raw[:, layout.sample_offset :], layout.format, layout.sample_order)
+            n = min(hi - a, most)
+            file.read_into(begin + (a - lo) * size, bytes_of[: n * size])
+            decode_traces(raw, at[:n], layout.ns, layout.format, layout.sample_order, out[a : a + n])
     return out
