@@ -42,21 +42,21 @@ def files(tmp_path_factory):
 
 def kept_of(files, fix=FIX):
     """Return the headers that a scan keeps, and what it says."""
-    kept = KeptHeaders(HeaderBytes(), fix, needed_for([COLUMN]))
-    return kept, scan(files, fix=fix, kept=kept)
+    headers = KeptHeaders(HeaderBytes(), fix, needed_for([COLUMN]))
+    return headers, scan(files, fix=fix, headers=headers)
 
 
-def read(files, fix=FIX, kept=None):
+def read(files, fix=FIX, headers=None):
     """Return the survey of the files, and the bytes that were read for it."""
     before = COUNTED.now()
-    survey = read_survey(files, fix=fix, columns=[COLUMN], kept=kept)
+    survey = read_survey(files, fix=fix, columns=[COLUMN], headers=headers)
     return survey, (COUNTED.now() - before).read
 
 
 def test_the_survey_is_that_of_the_files_and_reads_nothing(files):
     want, cost = read(files)
-    kept, said = kept_of(files)
-    got, none = read(files, kept=kept)
+    headers, said = kept_of(files)
+    got, none = read(files, headers=headers)
     assert cost > 0
     assert none == 0
     assert (got.time, got.frame, got.notes) == (want.time, want.frame, want.notes)
@@ -74,18 +74,18 @@ def test_the_survey_is_that_of_the_files_and_reads_nothing(files):
 
 def test_each_file_is_given_once_and_to_who_reads_it_in_the_same_way(files):
     _, cost = read(files)
-    kept, _ = kept_of(files)
-    assert read(files, Fix(), kept)[1] == cost
-    assert read(files, kept=kept)[1] == 0
-    assert read(files, kept=kept)[1] == cost
+    headers, _ = kept_of(files)
+    assert read(files, Fix(), headers)[1] == cost
+    assert read(files, headers=headers)[1] == 0
+    assert read(files, headers=headers)[1] == cost
 
 
 def test_a_file_that_was_changed_since_is_read_again(files):
-    kept, _ = kept_of(files)
+    headers, _ = kept_of(files)
     info = os.stat(files[2])
     os.utime(files[2], ns=(info.st_atime_ns, info.st_mtime_ns + 1))
     _, cost = read(files[2:3])
-    assert read(files, kept=kept)[1] == cost > 0
+    assert read(files, headers=headers)[1] == cost > 0
 
 
 def test_a_check_and_the_run_after_it_read_the_headers_once(tmp_path, monkeypatch):

@@ -106,12 +106,14 @@ class FileBlocks:
         Values that replace those of the headers.
     budget : int
         Bytes of a file whose samples are looked at.
-    kept : KeptHeaders, optional
+    headers : KeptHeaders, optional
         Gets the headers of every file.
     """
 
-    def __init__(self, header: HeaderBytes, fix: Fix, budget: int, kept: KeptHeaders | None = None) -> None:
-        self.header, self.fix, self.budget, self.kept = header, fix, budget, kept
+    def __init__(
+        self, header: HeaderBytes, fix: Fix, budget: int, headers: KeptHeaders | None = None
+    ) -> None:
+        self.header, self.fix, self.budget, self.headers = header, fix, budget, headers
         self._blocks: dict[bytes, _Block] = {}
         self._judged: list[tuple[int, FileScan]] = []
         # what names traces of a file, is written per file, or may be refused by the name of its file
@@ -189,12 +191,12 @@ class FileBlocks:
     def _table(self, block: _Block) -> HeaderTable:
         """Return the headers of the files that wait."""
         values = block.values(0, block.n)
-        names = wanted_names(block.kind, names_to_read(self.kept))
+        names = wanted_names(block.kind, names_to_read(self.headers))
         native = {name: values[name].astype(block.kind[name].newbyteorder("=")) for name in names}
         whole = replace(block.layout, path="", n_traces=block.n)
         table = HeaderTable(ScannedFile.of(whole, native, self.header, self.fix), block.layouts, self.fix)
-        if self.kept is not None:
+        if self.headers is not None:
             for one, stamp in zip(table.files(), block.stamps, strict=True):
-                self.kept.keep(one, stamp)
-            without_others(table.whole, self.kept)
+                self.headers.keep(one, stamp)
+            without_others(table.whole, self.headers)
         return table

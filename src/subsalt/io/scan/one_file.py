@@ -59,26 +59,26 @@ class FileScan:
             self.one.values.pop(name, None)
 
 
-def names_to_read(kept: KeptHeaders | None) -> tuple[str, ...]:
+def names_to_read(headers: KeptHeaders | None) -> tuple[str, ...]:
     """Return the header values of a scan, with those that are to be kept."""
-    return tuple(dict.fromkeys([*SCAN_NAMES, *(() if kept is None else kept.names)]))
+    return tuple(dict.fromkeys([*SCAN_NAMES, *(() if headers is None else headers.names)]))
 
 
-def without_others(one: ScannedFile, kept: KeptHeaders) -> None:
+def without_others(one: ScannedFile, headers: KeptHeaders) -> None:
     """Drop the values that were read to be kept alone: a scan says nothing of them."""
-    for name in set(kept.names) - set(SCAN_NAMES):
+    for name in set(headers.names) - set(SCAN_NAMES):
         one.values.pop(name, None)
         one.values.pop(wide(name), None)
 
 
 def scan_file(
-    file: InputFile, header: HeaderBytes, fix: Fix, budget: int, kept: KeptHeaders | None = None
+    file: InputFile, header: HeaderBytes, fix: Fix, budget: int, headers: KeptHeaders | None = None
 ) -> FileScan:
-    """Read headers and traces of an open file; of its samples at most `budget` bytes. Its headers go to `kept`."""
-    one = open_headers(file, header, fix, names_to_read(kept))
-    if kept is not None:
-        kept.keep(one, file.stamp)
-        without_others(one, kept)
+    """Read headers and traces of an open file; of its samples at most `budget` bytes. Its headers go to `headers`."""
+    one = open_headers(file, header, fix, names_to_read(headers))
+    if headers is not None:
+        headers.keep(one, file.stamp)
+        without_others(one, headers)
     statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
     return FileScan(
         one,

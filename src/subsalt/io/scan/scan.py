@@ -53,7 +53,7 @@ def scan(
     *,
     placed: bool = False,
     progress: Listener | None = None,
-    kept: KeptHeaders | None = None,
+    headers: KeptHeaders | None = None,
 ) -> ScanResult:
     """Say what SEG-Y and SU files hold.
 
@@ -70,7 +70,7 @@ def scan(
     progress : callable, optional
         Called with done, total, what is counted and what is done with it, as files are read; who listens already
         (`subsalt.io.reading_progress`) when left out.
-    kept : KeptHeaders, optional
+    headers : KeptHeaders, optional
         Gets the headers of every file, for `read_survey`: made for the same `header` and `fix`.
 
     Returns
@@ -91,7 +91,7 @@ def scan(
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
     with listening(progress):
-        return _judged(_read(names, header, fix, kept), names, fix, placed)
+        return _judged(_read(names, header, fix, headers), names, fix, placed)
 
 
 def _judged(read: list[FileScan | Finding], names: list[Path], fix: Fix, placed: bool) -> ScanResult:
@@ -121,12 +121,12 @@ def _judged(read: list[FileScan | Finding], names: list[Path], fix: Fix, placed:
 
 
 def _read(
-    names: list[Path], header: HeaderBytes, fix: Fix, kept: KeptHeaders | None
+    names: list[Path], header: HeaderBytes, fix: Fix, headers: KeptHeaders | None
 ) -> list[FileScan | Finding]:
     """Return what each file holds, or why it cannot be read, in the order of the files."""
     memory = bytearray(_SMALL)
     budget = max(LEAST, _STATISTICS_TOTAL // len(names))
-    blocks = FileBlocks(header, fix, budget, kept)
+    blocks = FileBlocks(header, fix, budget, headers)
     read: dict[int, FileScan | Finding] = {}
     for place, path in enumerate(each(names, "files", "scanned")):
         try:
@@ -134,7 +134,7 @@ def _read(
                 file.hold(memory)
                 if blocks.take(place, file):
                     continue
-                read[place] = one = scan_file(file, header, fix, budget, kept)
+                read[place] = one = scan_file(file, header, fix, budget, headers)
                 if len(names) > 1:
                     blocks.learn(file, one.one)
         except SubsaltError as e:

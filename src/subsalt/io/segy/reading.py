@@ -112,7 +112,7 @@ def read_survey(
     geometry: SurveyGeometry | None = None,
     exact_line: bool = False,
     columns: Sequence[str] = (),
-    kept: KeptHeaders | None = None,
+    headers: KeptHeaders | None = None,
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -139,7 +139,7 @@ def read_survey(
         Only a line that lies on map x to the last digit keeps map x as local x, see `acquisition.line.fit_stations`.
     columns : sequence of str
         Header values that the reader of the survey keeps of every trace, see `subsalt.io.segy.geometry.header_column`.
-    kept : KeptHeaders, optional
+    headers : KeptHeaders, optional
         Headers that a scan of the same files has read; of files that it does not hold they are read.
 
     Returns
@@ -168,7 +168,7 @@ def read_survey(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scanned = _scanned(names, header, fix, needed_for(columns), kept)
+    scanned = _scanned(names, header, fix, needed_for(columns), headers)
     _refuse_faulty(scanned, fix, geometry is not None)
     layouts = [s.layout for s in scanned]
     dead = np.concatenate([s.dead for s in scanned])
@@ -230,14 +230,14 @@ def read_survey(
 
 
 def _scanned(
-    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str], kept: KeptHeaders | None
+    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str], headers: KeptHeaders | None
 ) -> list[ScannedFile]:
     """Return the headers of all files, those that were kept or read now."""
     scanned = []
     for path in each(names, "files", "headers"):
         with InputFile(path) as file:
             refuse_depth(file)
-            one = None if kept is None else kept.take(file, header, fix, values)
+            one = None if headers is None else headers.take(file, header, fix, values)
             scanned.append(open_headers(file, header, fix, values) if one is None else one)
     return scanned
 

@@ -261,9 +261,9 @@ def _check(job: Job, reader: ModelAccess) -> CheckResult:
         scanning = Loader()
         if job.data is not None and job.data.slices is None:
             # before the survey, which takes the headers that the scan has read
-            kept = kept_headers(job, job.data)
-            context.scan = scanning(lambda: _scan(job, kept))
-            context.survey = load(lambda: load_survey(job, kept))
+            headers = kept_headers(job, job.data)
+            context.scan = scanning(lambda: _scan(job, headers))
+            context.survey = load(lambda: load_survey(job, headers))
         else:
             context.survey = load(lambda: _survey(job))
         _keep_new(load, scanning)
@@ -368,16 +368,18 @@ def _survey(job: Job) -> Any:
     )
 
 
-def _scan(job: Job, kept: KeptHeaders) -> Any:
+def _scan(job: Job, headers: KeptHeaders) -> Any:
     """Return the scan of the recorded files; a job that tries a cure outside `[data]` has what the other had."""
-    return job.remember("scan", lambda: _scan_of_files(job, kept))
+    return job.remember("scan", lambda: _scan_of_files(job, headers))
 
 
-def _scan_of_files(job: Job, kept: KeptHeaders) -> Any:
+def _scan_of_files(job: Job, headers: KeptHeaders) -> Any:
     from subsalt.io.scan.scan import scan
 
     assert job.data is not None
-    scanned = scan(data_files(job), kept.header, kept.fix, placed=job.data.geometry is not None, kept=kept)
+    scanned = scan(
+        data_files(job), headers.header, headers.fix, placed=job.data.geometry is not None, headers=headers
+    )
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         scanned.findings = [_placed_by_offsets(f) for f in scanned.findings if f.code != "E380"]
     if job.data.shot_key != "auto" or job.data.gathers == "receiver":  # the job says what tells shots apart

@@ -59,7 +59,7 @@ def _columns(job: RtmTables) -> tuple[str, ...]:
 
 
 def open_survey(
-    job: RtmTables, frame: Frame | None = None, comm: Comm | None = None, kept: KeptHeaders | None = None
+    job: RtmTables, frame: Frame | None = None, comm: Comm | None = None, headers: KeptHeaders | None = None
 ) -> Survey:
     """Return the survey of `[data]`; traces stay in the files until they are asked for.
 
@@ -71,7 +71,7 @@ def open_survey(
         Local frame of the model file; the job's own goes before, and that of a run directory that goes on.
     comm : Comm, optional
         Ranks that all want it: the first one reads the headers of all traces. Then this is collective.
-    kept : KeptHeaders, optional
+    headers : KeptHeaders, optional
         Headers that are read already (`kept_headers`).
     """
     from subsalt.io.segy.reading import read_once
@@ -88,14 +88,14 @@ def open_survey(
         return with_treatment(select_shots(dense, section.shots), job, comm or single())
     # what a check has read, the run after it need not read again
     survey = read_once(
-        lambda: job.remember(f"survey in {frame}", lambda: _read_survey(job, section, frame, kept)),
+        lambda: job.remember(f"survey in {frame}", lambda: _read_survey(job, section, frame, headers)),
         comm or single(),
     )
     return with_treatment(on_topography(job, survey), job, comm or single())
 
 
 def _read_survey(
-    job: RtmTables, section: DataSection, frame: Frame | None, kept: KeptHeaders | None
+    job: RtmTables, section: DataSection, frame: Frame | None, headers: KeptHeaders | None
 ) -> Survey:
     """Return the selected shots of SEG-Y or SU files, untreated."""
     from subsalt.io.segy.reading import read_survey
@@ -119,7 +119,7 @@ def _read_survey(
         geometry=geometry,
         exact_line=before,
         columns=_columns(job),
-        kept=kept,
+        headers=headers,
     )
     if isinstance(line := survey.notes.get("line"), dict) and (frame is not None or before):
         line["says"] = RUN if before else says

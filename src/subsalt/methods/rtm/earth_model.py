@@ -188,12 +188,12 @@ def model_frame(job: RtmTables) -> Frame | None:
     return frame_of(job.remember("parameters", lambda: load_parameters(job)))
 
 
-def load_survey(job: RtmTables, kept: KeptHeaders | None = None) -> Survey:
+def load_survey(job: RtmTables, headers: KeptHeaders | None = None) -> Survey:
     """Open the recorded shots of `[data]` in the frame of the model; the same object at every call.
 
-    `kept` are headers that have been read already.
+    `headers` are headers that have been read already.
     """
-    survey: Survey = job.remember("survey", lambda: open_survey(job, model_frame(job), kept=kept))
+    survey: Survey = job.remember("survey", lambda: open_survey(job, model_frame(job), headers=headers))
     return survey
 
 

@@ -92,8 +92,8 @@ class _Guess:
         from subsalt.io.segy.reading import read_survey
 
         header = HeaderBytes.preset(preset)
-        kept = KeptHeaders(header, Fix(), POSITION_NAMES)
-        self.scan = scan(paths, header, placed=bool(positions), kept=kept)
+        headers = KeptHeaders(header, Fix(), POSITION_NAMES)
+        self.scan = scan(paths, header, placed=bool(positions), headers=headers)
         self.read: list[str] = []
         self.made_up: list[str] = []
         self.fix: dict[str, object] = {}
@@ -109,7 +109,9 @@ class _Guess:
         self.receivers = "coordinates"
         try:
             try:
-                self.survey = read_survey(paths, header, fix, geometry=positions_of(positions), kept=kept)
+                self.survey = read_survey(
+                    paths, header, fix, geometry=positions_of(positions), headers=headers
+                )
             except GeometryError as error:
                 # receivers without coordinates can be placed along the line where offsets and sources are
                 # known
