@@ -260,7 +260,7 @@ def refuse_preconditioner(values: NDArray[np.float64]) -> None:
     if not values.any():
         raise ConfigError(
             f"the preconditioner is zero at all {values.size} points: no model would change",
-            "look at the mask, at the illumination, and at the depths that are muted",
+            "look at the mask and the illumination: the model changes where both are above 0",
             code="E894",
         )
 

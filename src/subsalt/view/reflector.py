@@ -175,7 +175,7 @@ def draw_reflector(
     names, sections = list(images), list(images.values())
     by_image = [event.amplitudes(section) for section in sections]
     middle = _middle(len(x))
-    said = ", ".join(f"{name} {100 * spread_of(a):.3g} %" for name, a in zip(names, by_image, strict=True))
+    said = ", ".join(f"{name}: {100 * spread_of(a):.3g} %" for name, a in zip(names, by_image, strict=True))
     facts = f"standard deviation over mean in the middle half of the line (grey): {said}"
     with sheet.saying(facts).page((LEFT + WIDE + RIGHT, TOP + SECTION + BETWEEN + CURVES + BOTTOM)) as fig:
         above = style.place(fig, (LEFT, TOP, WIDE, SECTION))

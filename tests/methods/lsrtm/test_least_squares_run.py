@@ -17,6 +17,7 @@ from least_squares_case import GRID, ITERATIONS, job_in, scattered_survey
 import subsalt as ss
 from subsalt.errors import ConfigError, DiskError, FindingsError, MemoryPlanError, NumericalFailure
 from subsalt.io.faults import set_fault
+from subsalt.io.volumes import rsf
 from subsalt.io.volumes.volume import read, write
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
@@ -263,10 +264,39 @@ def test_what_has_no_exact_adjoint_or_another_grid_is_refused(survey, tmp_path, 
     assert code in {f.code for f in findings if getattr(f, "level", "error") == "error"}
 
 
-def test_traces_that_are_no_numbers_end_it_with_the_state_kept(whole, survey, tmp_path):
-    """A state whose direction is damaged beyond numbers is refused at the next step, and the one before stays."""
-    job = job_in(tmp_path, survey, 'precondition = "none"\nmask = "mask.rsf"\n')
-    write(tmp_path / "mask.rsf", GRID, np.zeros(GRID.shape, np.float32))
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("mask", 0.0, "zero throughout: nothing may change"),
+        ("mask", -1.0, "negative at 775 of 775 points"),
+        ("mask", np.nan, "is not finite at 775 of 775 points"),
+        ("start", 1e-6, "is 4 times 1 / v^2 of the slowest velocity, 2000 m/s: that is no perturbation"),
+        ("start", 1e-9, "is the image of a reverse time migration, in a unit of its own"),
+    ],
+)
+def test_a_file_that_is_no_mask_or_no_start_is_refused_before_anything_is_computed(
+    survey, tmp_path, name, value, said
+):
+    made_by = ["made_by: subsalt 0.9.0, reverse time migration"]
+    rsf.write_rsf(
+        tmp_path / "file.rsf",
+        np.full(GRID.shape, value, np.float32),
+        rsf.axes_of(GRID.shape, GRID.spacing, GRID.origin),
+        comments=made_by,
+    )
+    with pytest.raises(FindingsError) as refused:
+        ss.migrate_job(read_job(job_in(tmp_path, survey, f'{name} = "file.rsf"\n')))
+    (error,) = [f for f in refused.value.findings if f.level == "error"]
+    assert (error.code, said in error.message) == ("E896", True), error.message
+
+
+def test_a_preconditioner_of_zero_ends_the_first_round_whose_parts_stay(survey, tmp_path, monkeypatch):
+    """Where a mask lets only that change which no light reaches: seen once the first round has its illumination."""
+    job, made = job_in(tmp_path, survey, 'precondition = "none"\n'), lsrtm_run.cgls_of
+    dark = np.zeros(GRID.shape)
+    monkeypatch.setattr(
+        lsrtm_run, "cgls_of", lambda options, grid, light, mask: made(options, grid, light, dark)
+    )
     with pytest.raises(ConfigError) as refused:
         ss.migrate_job(read_job(job))
     assert refused.value.code == "E894"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from subsalt.errors import Finding, SubsaltError
 from subsalt.methods.lsrtm.comparing import compared
 from subsalt.methods.lsrtm.flow import ModelledFlow
-from subsalt.methods.lsrtm.grids import refuse_other_grid
+from subsalt.methods.lsrtm.grids import refuse_unfit_files
 from subsalt.methods.lsrtm.noise import noise_of_job
 from subsalt.methods.lsrtm.step_memory import refuse_large_step
 from subsalt.methods.rtm.check import check_rtm
@@ -31,7 +31,7 @@ def check_least_squares(job: LeastSquaresJob) -> CheckResult:
         if comm.is_root and not result.has_errors:
             looks = (
                 lambda: noise_of_job(job, ModelledFlow.of(job.load_survey())),
-                lambda: refuse_other_grid(job),
+                lambda: refuse_unfit_files(job),
                 lambda: compared(job.load_survey(), job.inversion.compare_shots),
                 lambda: refuse_large_step(job.open_propagation_model().grid),
             )

@@ -12,6 +12,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.io.volumes.volume import open_volume, read
+from subsalt.methods.rtm.born_job import of_migration
 from subsalt.methods.rtm.setup import MigrationSetup
 
 if TYPE_CHECKING:
@@ -29,15 +30,34 @@ def on_wave_grid(
     Raises
     ------
     ConfigError
-        When the file is on another grid than the image, or has values that are no numbers (E896).
+        When the file is on another grid than the image, or its values are no mask, or no image to start from (E896).
     """
+    values = _fitting(job, name, setup.image_grid, setup.model.vp_min)
+    if values is None or not setup.carries:
+        return values
+    grid = setup.image_grid
+    carried = Regridder(grid, setup.model.grid, "mirror").carried(values, 0, 0, setup.model.grid.shape3[0])
+    # a mask swings beyond 0 and 1 beside its edges
+    return np.clip(carried, 0.0, None) if name == "mask" else carried
+
+
+def refuse_unfit_files(job: LeastSquaresJob) -> None:
+    """Raise when mask or start of a job do not fit its image (E896), before a run has computed anything."""
+    model = job.open_model()
+    for name in ("start", "mask"):
+        _fitting(job, name, model.grid, model.vp_min)
+
+
+def _fitting(
+    job: LeastSquaresJob, name: Literal["start", "mask"], grid: Grid, slowest: float
+) -> NDArray[np.float64] | None:
+    """Return the values of a file that the job names, on the grid of the image, or refuse it; None without a file."""
     file = getattr(job.inversion, name)
     if file is None:
         return None
-    path, grid = job.resolve(file), setup.image_grid
-    volume = read(path)
-    _same(name, path, volume.grid, grid)
-    values = np.asarray(volume.values, dtype=np.float64).reshape(grid.shape)
+    path = job.resolve(file)
+    _same(name, path, open_volume(path).grid, grid)
+    values = np.asarray(read(path).values, dtype=np.float64).reshape(grid.shape)
     bad = int(np.count_nonzero(~np.isfinite(values)))
     if bad:
         raise ConfigError(
@@ -45,19 +65,45 @@ def on_wave_grid(
             "give finite values",
             code="E896",
         )
-    if not setup.carries:
-        return values
-    carried = Regridder(grid, setup.model.grid, "mirror").carried(values, 0, 0, setup.model.grid.shape3[0])
-    # a mask swings beyond 0 and 1 beside its edges
-    return np.clip(carried, 0.0, None) if name == "mask" else carried
+    if name == "mask":
+        _refuse_no_mask(path, values)
+    else:
+        _refuse_no_start(path, values, slowest)
+    return values
 
 
-def refuse_other_grid(job: LeastSquaresJob) -> None:
-    """Raise when mask or start of a job are on another grid than its image; reads their headers alone (E896)."""
-    for name in ("start", "mask"):
-        if (file := getattr(job.inversion, name)) is not None:
-            path = job.resolve(file)
-            _same(name, path, open_volume(path).grid, job.open_model().grid)
+def _refuse_no_mask(path: Path, values: NDArray[np.float64]) -> None:
+    """Raise when values are negative somewhere, or zero throughout."""
+    wrong = int(np.count_nonzero(values < 0))
+    if wrong or not values.any():
+        what = (
+            f"negative at {wrong} of {values.size} points" if wrong else "zero throughout: nothing may change"
+        )
+        raise ConfigError(
+            f"[inversion] mask: {path} is {what}",
+            "give 0 where the image stays as it is and 1 where it may change",
+            code="E896",
+        )
+
+
+def _refuse_no_start(path: Path, values: NDArray[np.float64], slowest: float) -> None:
+    """Raise when values are no perturbation of 1 / v^2: those of a migration, or larger than 1 / v^2 itself."""
+    cure = "give an image of least squares, or leave start out: the iteration then begins at zero"
+    largest = float(np.abs(values).max())
+    if largest * slowest**2 > 1.0:
+        raise ConfigError(
+            f"[inversion] start: the largest value of {path}, {largest:.3g} s2/m2, is {largest * slowest**2:.3g} times "
+            f"1 / v^2 of the slowest velocity, {slowest:g} m/s: that is no perturbation of 1 / v^2",
+            cure,
+            code="E896",
+        )
+    if of_migration(path):
+        raise ConfigError(
+            f"[inversion] start: {path} is the image of a reverse time migration, in a unit of its own, and no "
+            "perturbation of 1 / v^2",
+            cure,
+            code="E896",
+        )
 
 
 def _same(name: str, path: Path, there: Grid, grid: Grid) -> None:
