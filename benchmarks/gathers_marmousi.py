@@ -1,12 +1,14 @@
 """Do gathers of Marmousi tell a velocity that is 5 % slow: semblance at three places, for the right one and that.
 
-    python benchmarks/gathers_marmousi.py [--models FOLDER] [--smoothing METRES] [--keep FOLDER]
+    python benchmarks/gathers_marmousi.py [--models FOLDER] [--smoothing METRES] [--keep FOLDER | --ideal]
 
 Models shots every 300 m over the P velocity of Marmousi, receivers every 25 m within 3 km, waves of 9.5 Hz on 12.5 m,
 mutes direct waves, and migrates with the smoothed velocity (Gaussian of 150 m on slowness, or of --smoothing), as it is
 and times 0.95. Columns: x (m), semblance over all depths below 500 m with each: in windows of two and a half
 wavelengths, over the angles with at least 0.4 of the largest amplitude of their window, strong windows most. --keep
-writes the space-lag gathers of both, from which other measures can be taken without waves. The last line is a JSON.
+writes the space-lag gathers of both, from which other measures can be taken without waves. --ideal computes no waves:
+it measures gathers in which every contrast below a place is a Ricker wavelet at all angles, flat, or bent by 5 % of its
+depth times the square of the tangent: what the measure says of gathers without any flaw. The last line is a JSON.
 """
 
 from __future__ import annotations
@@ -81,6 +83,20 @@ def migrated(vp: np.ndarray, survey: subsalt.Survey) -> subsalt.MigrationResult:
     )
 
 
+def ideal(vp: np.ndarray, smooth: np.ndarray, place: float, error: float) -> float:
+    """Return the semblance of a gather that has every contrast of a column, bent as a slow velocity bends it."""
+    column, v = round(place / H), smooth[round(place / H)].astype(np.float64)
+    z = H * np.arange(len(v))
+    size = np.diff(np.log(vp[column].astype(np.float64)), append=np.log(vp[column, -1]))
+    tangent = np.tan(np.radians(ANGLES))
+    # (angles, depths, contrasts)
+    at = z - error * z * tangent[:, None, None] ** 2
+    a = (2 * np.pi * F0 * np.cos(np.radians(ANGLES))[:, None, None] * (z[:, None] - at) / v) ** 2
+    gather, first = (size * (1 - 2 * a) * np.exp(-a)).sum(axis=2), round(SHALLOW / H)
+    windows = windows_for(gather[len(ANGLES) // 2, first:], H)
+    return float(Semblance.of(gather[:, first:], windows).over_depth())
+
+
 def semblances(made: subsalt.MigrationResult) -> list[float]:
     """Return the semblance over depth of the angle gathers at the places."""
     (gathers,), first = made.gathers, round(SHALLOW / H)
@@ -101,8 +117,15 @@ def main() -> None:
     )
     parser.add_argument("--smoothing", type=float, default=150.0, help="of the velocity, m")
     parser.add_argument("--keep", type=Path, help="folder for images and gathers, which is there")
+    parser.add_argument("--ideal", action="store_true", help="gathers without waves and without flaws")
     options, begun = parser.parse_args(), time.monotonic()
     vp = np.load(options.models / "marmousi_vti_12p5m.npz")["vp"]
+    if options.ideal:
+        smooth = smoothed(vp, options.smoothing)
+        print_rows(
+            [[ideal(vp, smooth, x, error) for x in PLACES] for error in (0.0, 1.0 - SLOW)], options, begun
+        )
+        return
     survey = survey_of(subsalt.EarthModel(subsalt.Grid(vp.shape, (H, H)), vp=vp))
     smooth, by_scale = smoothed(vp, options.smoothing), []
     for scale in (1.0, SLOW):
@@ -113,6 +136,11 @@ def main() -> None:
             x = H * np.array(gathers.columns[0])
             path = options.keep / f"marmousi_{options.smoothing:g}_{scale:g}.npz"
             np.savez(path, image=made.image, gathers=gathers.values[:, 0], half_offsets=gathers.traces, x=x)
+    print_rows(by_scale, options, begun)
+
+
+def print_rows(by_scale: list[list[float]], options: argparse.Namespace, begun: float) -> None:
+    """Print the semblances of both velocities, and a JSON."""
     right, slow = by_scale
     rows = []
     for place, a, b in zip(PLACES, right, slow, strict=True):

@@ -59,11 +59,11 @@ layer = 8
 [imaging]
 condition = "cross-correlation"
 filter = "laplacian"
-gathers = {{ kind = "angle", max = 300, every = {every}, angle = "38 deg" }}
-
+{gathers}
 [output]
 pictures = false
 """
+GATHERS = f'gathers = {{ kind = "angle", max = 300, every = {EVERY}, angle = "38 deg" }}\n'
 
 
 def velocity(error: float = 1.0, count: int = 4) -> np.ndarray:
@@ -116,7 +116,7 @@ def make(folder: Path) -> None:
     z = GRID.axis(2)
     inside = np.broadcast_to((z >= TOPS[0]) & (z < TOPS[1]), GRID.shape)
     volume.write(folder / "layer.rsf", GRID, inside.astype(np.float32))
-    (folder / "box.toml").write_text(JOB.format(vp="vp.rsf", every=EVERY))
+    (folder / "box.toml").write_text(JOB.format(vp="vp.rsf", gathers=GATHERS))
 
 
 def call(*words: str | Path) -> str:
@@ -145,8 +145,9 @@ def main() -> None:
     job, mask = folder / "box.toml", folder / "layer.rsf"
     words = ("vscan", job, "0.94:1:0.02", "--mask", mask, "--update", "--at", "1600,700", "--json")
     said = json.loads(call(*words).splitlines()[-1])
+    # the depth of the base needs the image alone
     for name, vp in (("updated", "box_layer.vscan/vp_updated.rsf"), ("true", "vp_true.rsf")):
-        (folder / f"{name}.toml").write_text(JOB.format(vp=vp, every=EVERY))
+        (folder / f"{name}.toml").write_text(JOB.format(vp=vp, gathers=""))
         call("migrate", folder / f"{name}.toml")
     places = list(zip(said["x_m"], said["y_m"], said["best_scale"], strict=True))
     middle = 0.5 * GRID.last[0], 0.5 * GRID.last[1]

@@ -15,6 +15,7 @@ from PIL import Image
 from subsalt.earth.grid import Grid
 from subsalt.examples.layer import ERROR, LayerLine
 from subsalt.io.volumes import volume
+from subsalt.methods.rtm import vscan_view
 from subsalt.methods.rtm.depth_scan import (
     LIT,
     SHARP,
@@ -31,6 +32,8 @@ from subsalt.methods.rtm.scaled_part import ScaledPart
 from subsalt.methods.rtm.vscan import DepthScanner
 from subsalt.run.settings import NAME
 from subsalt.run.velocity_scan import ScanRequest
+from subsalt.view.depth_gathers import PlacedGather, TraceAxis, draw_depth_gathers
+from subsalt.view.pages import Sheet
 
 #: the line of `subsalt example layer` with wavelengths and spacings about twice as long, and gathers at five places
 SMALL = LayerLine(20.0, 10.0, 3200.0, 1360.0, 7, 250.0, 40.0, every=40, nt=751, widest=240.0)
@@ -44,12 +47,23 @@ def line(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, tmp_path, subsalt_command) -> None:
+def test_the_error_of_a_layer_is_found_and_taken_back(
+    line: Path, tmp_path, subsalt_command, monkeypatch
+) -> None:
     """Within two of the standard deviations that the scan says, which are less than half of the planted error.
 
     Waves of 10 Hz in a layer that is little thicker than one of them: `make prove-gathers` has those of 15 Hz.
     """
     words = ("vscan", line / "line.toml", "0.92:1:0.04", "--mask", line / "layer.rsf", "--json")
+    drawn: list[PlacedGather] = []
+
+    def draw(
+        sheet: Sheet, section: np.ndarray, grid: Grid, panels: list[PlacedGather], axis: TraceAxis
+    ) -> Path:
+        drawn.extend(panels)
+        return draw_depth_gathers(sheet, section, grid, panels, axis)
+
+    monkeypatch.setattr(vscan_view, "draw_depth_gathers", draw)
     code, out, err = subsalt_command(*words, "--update", "--at", "1600")
     assert code == 0, err
     assert "3 migrations of 3 scales" in err
@@ -64,6 +78,10 @@ def test_the_error_of_a_layer_is_found_and_taken_back(line: Path, tmp_path, subs
     assert (np.abs(ratio - 1) <= 2 * sigma * ERROR).all()
     assert [Path(p).name for p in said["pictures"]] == ["vscan.png", "vscan_x1600.png"]
     assert all(Image.open(p).width > 300 for p in said["pictures"])
+    # beside the gather of each scale stands the image of that scale
+    images = [volume.read(Path(run) / "image.sgy").values for run in said["runs"]]
+    assert all(np.array_equal(p.stack, image[80]) for p, image in zip(drawn, images, strict=True))
+    assert not np.array_equal(images[0][80], images[-1][80])
     assert "for the next migration" in err
     # again: nothing is migrated, the same is said
     before = {p: p.stat().st_mtime_ns for p in line.glob("line_layer.vscan/*/images/*.planes")}

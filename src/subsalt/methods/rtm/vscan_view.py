@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
+from subsalt.io.volumes import volume
 from subsalt.methods.rtm.stored_gathers import PlacedGathers
 from subsalt.view.depth_gathers import (
     MOST_GATHERS,
@@ -72,12 +73,14 @@ def draw(
     if np.isfinite(scan.best.scale).any():
         made.append(_draw_map(scan, chosen[0][1], *_section(gathers[0], image, chosen[0][1])))
     few = np.unique(np.linspace(0, len(gathers) - 1, min(len(gathers), MOST_GATHERS)).round().astype(int))
-    for i, j in dict.fromkeys(chosen):
+    drawn = list(dict.fromkeys(chosen))
+    # an image of each scale at a time: of a volume they are large
+    stacks = [_stacks(scan.runs[k], gathers[k], drawn) for k in few]
+    for n, (i, j) in enumerate(drawn):
         x, (section, grid) = float(first.x[i]), _section(gathers[0], image, j)
-        stack = section[first.columns[0][i]]
         panels = [
-            PlacedGather(x, gathers[k].of_place(i * len(first.y) + j), stack, f"{_scale(scan, k):g} v")
-            for k in few
+            PlacedGather(x, gathers[k].of_place(i * len(first.y) + j), stack[n], f"{_scale(scan, k):g} v")
+            for k, stack in zip(few, stacks, strict=True)
         ]
         across = first.grid.ndim == 3
         ending = f"_y{first.y[j]:.0f}" if across else ""
@@ -109,6 +112,12 @@ def _section(gathers: PlacedGathers, image: NDArray, line: int) -> tuple[NDArray
         return image, grid
     (nx, _, nz), (dx, _, dz), (x0, _, z0) = grid.shape3, grid.spacing3, grid.origin3
     return image[:, first.columns[1][line]], Grid((nx, nz), (dx, dz), (x0, z0))
+
+
+def _stacks(run: Path, gathers: PlacedGathers, places: Sequence[tuple[int, int]]) -> list[NDArray]:
+    """Return the columns of the image of a run at places, which are given by their numbers along x and y."""
+    image, columns = volume.read(run / "image.sgy").values, gathers.stored[0].columns
+    return [_section(gathers, image, j)[0][columns[0][i]].copy() for i, j in places]
 
 
 def _traces(gathers: PlacedGathers) -> TraceAxis:
