@@ -17,13 +17,16 @@ from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.extensions import library
-from subsalt.inversion.cgls import Cgls, Scalars
-from subsalt.inversion.least_squares import solve
+from subsalt.inversion.bregman import Bregman
+from subsalt.inversion.cgls import Scalars, State
+from subsalt.inversion.drawn import solve_drawn
+from subsalt.inversion.draws import Draws, refuse_large_subset
+from subsalt.inversion.least_squares import Solution, solve
 from subsalt.inversion.noise import AboveBand
 from subsalt.inversion.options import LeastSquaresOptions
 from subsalt.methods.lsrtm.operator import BornOperator, Progress
 from subsalt.methods.lsrtm.outcome import on_image_grid
-from subsalt.methods.lsrtm.precondition import cgls_of
+from subsalt.methods.lsrtm.precondition import cgls_of, weights_of
 from subsalt.methods.rtm.linear_setup import linear_setup
 from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.option_arguments import refuse_unknown, takes_options
@@ -66,7 +69,10 @@ class LeastSquaresResult:
 
     @property
     def misfit(self) -> list[float]:
-        """Misfit before the first iteration and after each, over that of the start."""
+        """Misfit before the first iteration and after each, over that of the start.
+
+        With `subset` that of the shots that an iteration has drawn, before its step.
+        """
         return [s.relative for s in self.history]
 
     def _repr_html_(self) -> str:
@@ -103,6 +109,52 @@ class LeastSquaresResult:
         """
         result: LeastSquaresResult = library("xarray_least_squares").to_image(dataset, operator)
         return result
+
+
+@dataclass(frozen=True)
+class _Task:
+    """An inversion of arrays: over all shots in each iteration, or over those it draws."""
+
+    operator: BornOperator
+    data: NDArray[np.float64]
+    options: LeastSquaresOptions
+    mask: ArrayLike | None
+    weights: NDArray | None
+    start: NDArray[np.float64] | None
+
+    def solved(
+        self, noise: Callable[[NDArray[np.float64]], float] | None, on_state: Callable[[State], None]
+    ) -> Solution:
+        """Return the end of the iteration."""
+        operator, options = self.operator, self.options
+        grid = operator.setup.model.grid
+
+        def light() -> NDArray[np.float64]:
+            assert operator.illumination is not None
+            return operator.illumination
+
+        if options.subset is None:
+            return solve(
+                operator,
+                self.data,
+                lambda: cgls_of(options, grid, light(), self.mask),
+                options.rules,
+                weights=self.weights,
+                start=self.start,
+                noise=noise,
+                on_state=on_state,
+            )
+        draws = Draws(tuple(shot.id for shot in operator.survey.shots), options.subset, options.seed)
+        return solve_drawn(
+            operator,
+            self.data,
+            lambda: Bregman(weights_of(options, grid, light(), self.mask), options.threshold),
+            options.rules,
+            draws,
+            weights=self.weights,
+            start=self.start,
+            on_state=on_state,
+        )
 
 
 @takes_options(LeastSquaresOptions, PropagationOptions, ImagingOptions, only={ImagingOptions: ("aperture",)})
@@ -161,8 +213,8 @@ def lsrtm(
     Raises
     ------
     ConfigError
-        For topography (E754), a checkpoint with a loss (E897), a preconditioner that is zero (E894), or arrays of
-        another shape (E896).
+        For topography (E754), a checkpoint with a loss or options that do not go with `subset` (E897), a preconditioner
+        that is zero (E894), arrays of another shape (E896), or a `subset` of more shots than there are (E104).
     NumericalFailure
         When a number is not finite (E895).
     UnknownOptionError
@@ -178,6 +230,8 @@ def lsrtm(
     waves = WaveGrid(grid, accuracy, depth_axis)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)
+    if inversion.subset is not None:
+        refuse_large_subset(inversion.subset, len(survey))
     propagation = waves.options(propagation)
     used = waves.carry(model, propagation, wavelet, imaging=True)
     if grid != "auto":
@@ -186,24 +240,19 @@ def lsrtm(
     operator = BornOperator(setup, survey, checkpoint, progress)
     data = np.stack([survey.traces(shot) for shot in survey.shots]).astype(np.float64)
 
-    def method() -> Cgls:
-        assert operator.illumination is not None
-        return cgls_of(inversion, used.grid, operator.illumination, mask)
-
     noise = None
     if inversion.noise_estimate is not None:
         noise = AboveBand(survey.time.nt, survey.time.dt, wavelet.fmax).energy
     first = np.zeros(used.grid.shape) if start is None else np.asarray(start, dtype=np.float64)
-    solved = solve(
+    task = _Task(
         operator,
         data,
-        method,
-        inversion.rules,
-        weights=None if weights is None else np.asarray(weights),
-        start=None if start is None else first,
-        noise=noise,
-        on_state=lambda state: on_iteration(state.scalars, first + state.x) if on_iteration else None,
+        inversion,
+        mask,
+        None if weights is None else np.asarray(weights),
+        None if start is None else first,
     )
+    solved = task.solved(noise, lambda s: on_iteration(s.scalars, first + s.x) if on_iteration else None)
     dm = first + solved.state.x
     image = on_image_grid(setup, dm)
     return LeastSquaresResult(image, model.grid, solved.history, solved.reason, dm, operator)

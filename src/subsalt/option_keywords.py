@@ -73,6 +73,9 @@ class LeastSquaresKeywords(PropagationKeywords, total=False):
     misfit: float
     noise: float | NoiseEstimate
     noise_factor: float
+    subset: int | None
+    seed: int
+    threshold: float
     aperture: float | None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -102,6 +103,9 @@ def test_an_image_of_least_squares_says_how_it_ended():
     shown = rows(html)
     assert (shown["iterations"], shown["misfit"]) == ("1", "25 % of the start")
     assert shown["ended by"] == "the number of iterations"
+    drawn = [Scalars(0, 1.0, 8.0, 8.0, 8.0, shots=5), Scalars(1, 0.5, 2.0, 4.0, 4.0, shots=2)]
+    of_drawn = rows(replace(least_squares(), history=drawn)._repr_html_())
+    assert of_drawn["misfit"] == "50 % of the start, of the 2 of 5 shots drawn last"
     assert [tag for tag, _ in Balanced(html).tags].count("img") == 1
 
 

@@ -144,6 +144,9 @@ class Mean:
     def misfits(self, folder):
         return ()
 
+    def misfit_is_of(self, folder):
+        return ""
+
     def identity_text(self, again):
         return "the mean of all bytes"
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,10 @@ class Scalars:
         Relative difference of <p, J^T J p> and |J p|^2 in the last step: rounding, where J and J^T are a pair.
     noise : float
         Noise of the data over the data, root mean square, as estimated from them; 0 where it was not.
+    threshold : float
+        Size up to which a sum of steps changes nothing (`bregman`); 0 for none.
+    shots : int
+        Shots of which `misfit`, `start` and `data` are sums, where an iteration draws some; 0 where it takes all.
     """
 
     iteration: int
@@ -79,6 +83,8 @@ class Scalars:
     curvature: float = 0.0
     pair: float = 0.0
     noise: float = 0.0
+    threshold: float = 0.0
+    shots: int = 0
 
     @property
     def relative(self) -> float:
@@ -98,6 +104,22 @@ class Scalars:
     def from_dict(cls, values: Mapping[str, Any]) -> Scalars:
         """Return the numbers of `to_dict`."""
         return cls(**values)
+
+
+class State(Protocol):
+    """A state of any iteration: a change of the model, arrays to write down, numbers."""
+
+    @property
+    def x(self) -> NDArray[np.float64]:
+        """Change of the model so far."""
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float64], ...]:
+        """The arrays, in the order in which they are written down."""
+
+    @property
+    def scalars(self) -> Scalars:
+        """The numbers."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +195,7 @@ class Cgls:
         s = np.asarray(s, dtype=np.float64)
         p = self.preconditioner * s
         gamma = fixedmath.dot(s, p)
-        _finite(0, {"misfit": misfit, "data": data, "gradient": gamma, "noise": noise})
+        refuse_not_finite(0, {"misfit": misfit, "data": data, "gradient": gamma, "noise": noise})
         part = math.sqrt(noise / data) if noise > 0 and data > 0 else 0.0
         return CglsState(np.zeros_like(s), s, p, Scalars(0, gamma, misfit, misfit, data, noise=part))
 
@@ -202,7 +224,7 @@ class Cgls:
         damping = was.damping if known else self.damping * energy / size if size > 0 else 0.0
         curvature = energy + damping * size
         through = fixedmath.dot(p, h)
-        _finite(number, {"|J p|^2": energy, "<p, J^T J p>": through, "curvature": curvature})
+        refuse_not_finite(number, {"|J p|^2": energy, "<p, J^T J p>": through, "curvature": curvature})
         if curvature <= 0:
             raise NumericalFailure(
                 f"iteration {number}: the direction leaves no trace in the data: J p = 0",
@@ -229,7 +251,7 @@ class Cgls:
         gamma = fixedmath.dot(s, z)
         beta = gamma / was.gamma if was.gamma > 0 else 0.0
         penalty = damping * self.penalty.squared(x) if damping else 0.0
-        _finite(number, {"misfit": misfit, "gradient": gamma, "alpha": alpha})
+        refuse_not_finite(number, {"misfit": misfit, "gradient": gamma, "alpha": alpha})
         _falling(number, was, misfit + penalty)
         scalars = Scalars(
             number,
@@ -278,7 +300,7 @@ def _falling(number: int, was: Scalars, objective: float) -> None:
     )
 
 
-def _finite(number: int, values: Mapping[str, float]) -> None:
+def refuse_not_finite(number: int, values: Mapping[str, float]) -> None:
     """Raise when a number of an iteration is not finite."""
     bad = {name: v for name, v in values.items() if not math.isfinite(v)}
     if bad:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
-from subsalt.inversion.cgls import Cgls, CglsState, Scalars
+from subsalt.inversion.cgls import Cgls, CglsState, Scalars, State
 from subsalt.inversion.stopping import StoppingRules
 from subsalt.numerics import fixedmath
 
@@ -107,15 +107,15 @@ class Solution:
 
     Parameters
     ----------
-    state : CglsState
-        The last state; `Cgls` goes on from it.
+    state : State
+        The last state; the iteration goes on from it.
     history : list of Scalars
         The numbers of every state, the first before any step.
     reason : str
         Why the iteration ended.
     """
 
-    state: CglsState
+    state: State
     history: list[Scalars]
     reason: str
 
@@ -126,6 +126,20 @@ def squared(y: NDArray) -> float:
     for shot in np.asarray(y, dtype=np.float64):
         total += fixedmath.dot(shot, shot)
     return total
+
+
+def refuse_other_shapes(operator: Operator, data: NDArray, start: NDArray | None) -> None:
+    """Raise when data or start have other shapes than the operator expects (E896)."""
+    for name, shape, expected in (
+        ("data", np.shape(data), operator.range_shape),
+        ("start", None if start is None else np.shape(start), operator.domain_shape),
+    ):
+        if shape is not None and shape != expected:
+            raise ConfigError(
+                f"{name} of shape {shape}, the operator expects {expected}",
+                "cut or transpose it",
+                code="E896",
+            )
 
 
 def solve(
@@ -174,18 +188,8 @@ def solve(
         When a number is not finite, or J and J^T are no pair (E895).
     """
     whole = Weighted(operator, weights)
-    d = np.asarray(data)
-    for name, shape, expected in (
-        ("data", d.shape, operator.range_shape),
-        ("start", None if start is None else np.shape(start), operator.domain_shape),
-    ):
-        if shape is not None and shape != expected:
-            raise ConfigError(
-                f"{name} of shape {shape}, the operator expects {expected}",
-                "cut or transpose it",
-                code="E896",
-            )
-    d = whole.weighted(d)
+    refuse_other_shapes(operator, data, start)
+    d = whole.weighted(data)
     residual = d if start is None else d - whole.forward(np.asarray(start, dtype=np.float64))
     gradient = whole.adjoint(residual)
     cgls = method()

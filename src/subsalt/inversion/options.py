@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from subsalt.errors import ConfigError
@@ -29,6 +29,12 @@ def _noise(name: str, value: Any) -> None:
         _part(name, value)
 
 
+#: options whose sense is in the misfit of all shots
+OF_ALL_SHOTS = ("damping", "penalty", "misfit", "noise", "noise_factor")
+#: options that have a sense where shots are drawn
+OF_SUBSETS = ("seed", "threshold")
+
+
 @documented
 @dataclass(frozen=True)
 class LeastSquaresOptions(CheckedOptions):
@@ -36,7 +42,7 @@ class LeastSquaresOptions(CheckedOptions):
 
     iterations: int = option(
         10,
-        "iterations at most; each models and migrates all shots once",
+        "iterations at most; each models and migrates all shots once, or the subset that it draws",
         whole(1),
         more="without the first migration",
     )
@@ -68,11 +74,46 @@ class LeastSquaresOptions(CheckedOptions):
         NOISE_FACTOR, "the iteration ends when the residual is this many times the noise; above 1", number
     )
 
+    subset: int | None = option(
+        None,
+        "shots of an iteration, drawn at random without replacement, pass after pass; all: every shot in each, by "
+        "conjugate gradients",
+        whole(1),
+    )
+    seed: int = option(1, "seed of the draws, with subset", whole(0))
+    threshold: float = option(
+        0.0,
+        "with subset: threshold below which points stay zero, over the largest change of the first step; 0: none",
+        _part,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._refuse_with_subset()
         if self.floor == 0:
             raise ConfigError("floor = 0", "use a positive number such as 0.01", code="E104")
         self.rules  # noqa: B018  refuses what does not go together
+
+    def _refuse_with_subset(self) -> None:
+        """Refuse what looks at all shots beside a subset of them, and what draws beside all (E897)."""
+        defaults = {f.name: f.default for f in fields(self)}
+        names = OF_SUBSETS if self.subset is None else OF_ALL_SHOTS
+        given = [name for name in names if getattr(self, name) != defaults[name]]
+        if not given:
+            return
+        said, them = ", ".join(given), "it" if len(given) == 1 else "them"
+        if self.subset is None:
+            raise ConfigError(
+                f"{said}: every iteration takes all shots, and draws none",
+                f"leave {them} out, or set subset, the shots of an iteration, such as subset = 8",
+                code="E897",
+            )
+        raise ConfigError(
+            f"subset = {self.subset} does not go with {said}: an iteration knows the misfit of the shots it has drawn, "
+            "not that of all",
+            f"leave {them} out; or leave subset out, and each iteration takes all shots",
+            code="E897",
+        )
 
     @property
     def noise_estimate(self) -> NoiseEstimate | None:

@@ -71,6 +71,13 @@ class StoppingRules:
                 code="E104",
             )
 
+    def reason_of_draws(self, now: Scalars) -> str:
+        """Return the same of an iteration over drawn shots, whose misfit says nothing of the others."""
+        if now.iteration == 0:
+            # a state of all shots
+            return self.reason(now)
+        return f"{now.iteration} iterations are done" if now.iteration >= self.iterations else ""
+
     def reason(self, now: Scalars) -> str:
         """Return why the iteration ends at a state, in words; empty while it goes on."""
         if now.start <= 0 or now.gamma <= 0:

@@ -126,12 +126,18 @@ def of_image(result: MigrationResult) -> str:
     return table("reverse time migration", rows, drawn)
 
 
+def drawn_shots(result: LeastSquaresResult) -> str:
+    """Return whose misfit the last iteration has, in words; empty where it is that of all shots."""
+    drawn, every = result.history[-1].shots, result.history[0].shots
+    return f", of the {drawn} of {every} shots drawn last" if drawn and result.history[-1].iteration else ""
+
+
 def of_least_squares(result: LeastSquaresResult) -> str:
     """Return the image of a least-squares migration of arrays as HTML, with a picture."""
     rows = [
         *_grid_rows(result.grid),
         ("iterations", f"{result.history[-1].iteration}"),
-        ("misfit", f"{100 * result.misfit[-1]:.3g} % of the start"),
+        ("misfit", f"{100 * result.misfit[-1]:.3g} % of the start{drawn_shots(result)}"),
         ("ended by", result.reason),
     ]
     drawn = _picture(result, result.grid.size) if np.any(result.image) else ""

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _WHAT = "a least-squares image"
 _PERTURBATION = {"units": "s2 m-2", "long_name": "perturbation of 1 / v^2"}
 #: the numbers of each iteration, which are variables along the dimension of the same name
-_NUMBERS = tuple(f.name for f in fields(Scalars) if f.name != "iteration")
+_NUMBERS = {
+    f.name: {"int": int, "float": float}[str(f.type)] for f in fields(Scalars) if f.name != "iteration"
+}
 
 
 def of_image(result: LeastSquaresResult) -> xarray.Dataset:
@@ -61,7 +63,7 @@ def to_image(given: Any, operator: BornOperator) -> LeastSquaresResult:
     rows = [labelled.variable(dataset, name, ("iteration",), _WHAT).values for name in _NUMBERS]
     numbers = labelled.variable(dataset, "iteration", ("iteration",), _WHAT).values
     history = [
-        Scalars(int(k), **{name: float(row[i]) for name, row in zip(_NUMBERS, rows, strict=True)})
+        Scalars(int(k), **{name: of(row[i]) for (name, of), row in zip(_NUMBERS.items(), rows, strict=True)})
         for i, k in enumerate(numbers)
     ]
     reason = str(dataset.attrs.get("reason", ""))

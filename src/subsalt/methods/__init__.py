@@ -85,6 +85,9 @@ class Method(Protocol):
     def misfits(self, folder: Path) -> Sequence[float]:
         """Return the misfit of a run directory by iteration, over that of the start; empty without iterations."""
 
+    def misfit_is_of(self, folder: Path) -> str:
+        """Return the units whose misfit that is, in words; empty where it is that of all."""
+
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the work that a changed job takes again, `again` being what of a unit depends on the change."""
 

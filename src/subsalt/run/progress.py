@@ -246,6 +246,7 @@ class View:
     by: str = ""
     round: int | None = None
     misfit: Sequence[float] = ()
+    misfit_of: str = ""
 
     @property
     def over(self) -> bool:
@@ -254,7 +255,11 @@ class View:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for ``--json``; with round and misfit where there are any."""
-        known = {"round": self.round is not None, "misfit": bool(self.misfit)}
+        known = {
+            "round": self.round is not None,
+            "misfit": bool(self.misfit),
+            "misfit_of": bool(self.misfit_of),
+        }
         return {k: v for k, v in asdict(self).items() if known.get(k, True)}
 
 
@@ -284,6 +289,7 @@ def view_of(folder: Path) -> View:
     running = [_in_hand(x) for x in _list(progress, "in_hand")[:MOST]] if at_work else []
     rate, left = _rate(progress, shots, running) if at_work else (None, None)
     counted, seconds = _number(progress.get("counted")), _number(progress.get("shots_seconds"))
+    method = method_of_run(_run_facts(folder))
     lease_facts = progress.get("lease") if isinstance(progress.get("lease"), dict) else {}
     who = lease or lease_facts
     return View(
@@ -309,7 +315,8 @@ def view_of(folder: Path) -> View:
         str(progress.get("now", "")),
         str(progress.get("by", "")),
         max((r["round"] for r in rows if "round" in r), default=None),
-        list(method_of_run(_run_facts(folder)).misfits(folder)),
+        list(method.misfits(folder)),
+        method.misfit_is_of(folder),
     )
 
 
@@ -420,7 +427,7 @@ def lines(view: View) -> list[str]:
     again = f", {n['failed']} to be retried" if n["failed"] else ""
     if view.round is not None:
         out.append(f"round     {view.round}")
-    out += misfit_lines(view.misfit)
+    out += misfit_lines(view.misfit, view.misfit_of)
     units = f"{view.unit}s"
     out.append(f"{units:<9} {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
     for r in view.running:
@@ -448,12 +455,13 @@ def lines(view: View) -> list[str]:
 BAR, LISTED = 40, 12
 
 
-def misfit_lines(misfits: Sequence[float]) -> list[str]:
-    """Return a misfit by iteration as lines with bars: the first and the last ones."""
+def misfit_lines(misfits: Sequence[float], of: str = "") -> list[str]:
+    """Return a misfit by iteration as lines with bars, the first and the last ones; `of` says whose it is."""
     if len(misfits) < 2:
         return []
     n = len(misfits) - 1
-    out = [f"misfit    {misfits[-1]:.3g} of the start after {n} iteration{'s' * (n != 1)}"]
+    whose = f": of {of}, over that of the same at the start" if of else ""
+    out = [f"misfit    {misfits[-1]:.3g} of the start after {n} iteration{'s' * (n != 1)}{whose}"]
     numbers = list(range(len(misfits)))
     if len(numbers) > LISTED:
         numbers = [0, *numbers[1 - LISTED :]]

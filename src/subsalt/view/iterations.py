@@ -22,7 +22,7 @@ PAGE, ABOVE = (11.0, 8.0), 0.32
 STEEP = 0.1
 
 
-def misfit_curve(sheet: Sheet, misfits: Sequence[float]) -> Path:
+def misfit_curve(sheet: Sheet, misfits: Sequence[float], of: str = "") -> Path:
     """Draw the misfit by iteration.
 
     Parameters
@@ -31,6 +31,8 @@ def misfit_curve(sheet: Sheet, misfits: Sequence[float]) -> Path:
         Picture to write.
     misfits : sequence of float
         Misfit over that of the start, before the first iteration and after each.
+    of : str
+        Shots whose misfit an iteration has, in words; all when left out.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
@@ -49,7 +51,9 @@ def misfit_curve(sheet: Sheet, misfits: Sequence[float]) -> Path:
         ax.set_xlim(-0.3, max(1, len(values) - 1) + 0.3)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("iteration")
-        ax.set_ylabel("misfit / misfit of the start")
+        ax.set_ylabel(
+            f"misfit of {of}\n/ that of the same at the start" if of else "misfit / misfit of the start"
+        )
     return sheet.path
 
 

@@ -124,6 +124,10 @@ class KirchhoffTimeMigration:
         """Return nothing: it does not iterate."""
         return ()
 
+    def misfit_is_of(self, folder: Path) -> str:
+        """Return an empty text: there are no iterations."""
+        return ""
+
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the work that a changed job takes again: all of it."""
         return "the sum over all traces"

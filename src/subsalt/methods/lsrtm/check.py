@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from subsalt.errors import Finding, SubsaltError
+from subsalt.inversion.draws import refuse_large_subset
 from subsalt.methods.lsrtm.comparing import compared
 from subsalt.methods.lsrtm.flow import ModelledFlow
 from subsalt.methods.lsrtm.grids import refuse_unfit_files
@@ -32,6 +33,7 @@ def check_least_squares(job: LeastSquaresJob) -> CheckResult:
             looks = (
                 lambda: noise_of_job(job, ModelledFlow.of(job.load_survey())),
                 lambda: refuse_unfit_files(job),
+                lambda: _refuse_large_subset(job),
                 lambda: compared(job.load_survey(), job.inversion.compare_shots),
                 lambda: refuse_large_step(job.open_propagation_model().grid),
             )
@@ -44,3 +46,10 @@ def check_least_squares(job: LeastSquaresJob) -> CheckResult:
     said = comm.bcast(([vars(f) for f in findings], codes))
     added = [Finding(**f) for f in said[0]]
     return replace(result, findings=[*result.findings, *added], codes=[*result.codes, *said[1]])
+
+
+def _refuse_large_subset(job: LeastSquaresJob) -> None:
+    """Raise when an iteration would draw more shots than there are (E104)."""
+    subset = job.inversion.subset
+    if subset != "all":
+        refuse_large_subset(subset, len(job.load_survey().shots))

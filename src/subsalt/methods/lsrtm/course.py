@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def image_path(folder: Path, iteration: int) -> Path:
 
 
 def history_of(folder: Path) -> list[Scalars]:
-    """Return the numbers of all states of a run, by iteration; empty where none is closed or can be read."""
+    """Return the numbers of a run before its first iteration and after each; empty where none can be read."""
     for path in sorted((folder / STATES).glob("state_*.json"), reverse=True):
         try:
             return [Scalars.from_dict(numbers) for numbers in read_json(path)["history"]]
@@ -29,8 +30,31 @@ def history_of(folder: Path) -> list[Scalars]:
 
 
 def misfits_of(folder: Path) -> list[float]:
-    """Return the misfit of a run by iteration, over that of the start."""
-    return [s.relative for number, s in enumerate(history_of(folder)) if s.iteration == number]
+    """Return the misfit of a run before its first iteration and after each, over that of the start."""
+    return [s.relative for s in history_of(folder)]
+
+
+def misfit_is_of(history: Sequence[Scalars]) -> str:
+    """Return the shots whose misfit an iteration has, in words; empty where it is that of all."""
+    if len(history) < 2 or not history[-1].shots:
+        return ""
+    drawn, every = history[-1].shots, history[0].shots
+    return f"the {drawn} of {every} shots drawn, before the step"
+
+
+def pass_misfits(history: Sequence[Scalars]) -> list[float]:
+    """Return the misfit of all shots in each pass that has taken every one, over that of the start.
+
+    Each shot counts as it was before the step that took it: the mean over the images of a pass, which no single image
+    has. Empty where iterations take all shots.
+    """
+    out, taken, misfit, start = [], 0, 0.0, 0.0
+    for s in history[1:]:
+        taken, misfit, start = taken + s.shots, misfit + s.misfit, start + s.start
+        if taken and taken == history[0].shots:
+            out.append(misfit / start if start > 0 else 0.0)
+            taken, misfit, start = 0, 0.0, 0.0
+    return out
 
 
 @dataclass(frozen=True)

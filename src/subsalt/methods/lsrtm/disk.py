@@ -16,10 +16,11 @@ from subsalt.plan.disk import disk_error
 
 if TYPE_CHECKING:
     from subsalt.methods.lsrtm.job import LeastSquaresJob
+    from subsalt.methods.lsrtm.sections import InversionSection
     from subsalt.methods.rtm.setup import MigrationSetup
 
-#: arrays of the size of the model in a state
-ARRAYS = 3
+#: arrays of the size of the model in a state; in one behind an iteration over drawn shots, and inside of it
+ARRAYS, OF_DRAWS, HALFWAY = 3, 1, 2
 #: states that are there at a time: the last one, that before it, and the one that is written
 AT_A_TIME = 3
 
@@ -29,11 +30,22 @@ def kept_images(job: LeastSquaresJob) -> int:
     return sum(map(job.inversion.keeps, range(job.inversion.iterations + 1)))
 
 
+def arrays_at_a_time(keys: InversionSection) -> int:
+    """Return the arrays of the states that are on the disk at a time, at most."""
+    held = [
+        ARRAYS if not keys.draws else OF_DRAWS if keys.rounds.ends(number) else HALFWAY
+        for number in range(min(keys.last_round, AT_A_TIME) + 1)
+    ]
+    # what follows repeats: by threes behind each other, beginning with a whole iteration or inside of one
+    return max(sum(held[first : first + AT_A_TIME]) for first in range(len(held)))
+
+
 def parts_of(job: LeastSquaresJob, setup: MigrationSetup, folder: Path) -> dict[str, int]:
     """Return the bytes that the iteration still writes into a run directory, which need not exist, by what they are."""
-    points, states = math.prod(setup.model.grid.shape), min(AT_A_TIME, 1 + job.inversion.products)
+    points = math.prod(setup.model.grid.shape)
     wanted = {
-        STATES: ("states", (states * ARRAYS + 1) * DOUBLE * points),
+        # and the illumination
+        STATES: ("states", (arrays_at_a_time(job.inversion) + 1) * DOUBLE * points),
         IMAGES: ("images by iteration", kept_images(job) * FLOAT * setup.image_grid.size),
     }
     out = {}

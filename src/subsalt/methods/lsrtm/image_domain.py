@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
-from subsalt.inversion.cgls import CglsState, Scalars
+from subsalt.inversion.cgls import CglsState, Scalars, State
 from subsalt.inversion.point_spread import TOO_NEAR, Deconvolved, PointSpread
 from subsalt.methods.lsrtm.outcome import on_image_grid
 from subsalt.methods.lsrtm.point_spread import lattice_of
@@ -28,9 +28,6 @@ from subsalt.run.result import Written
 
 if TYPE_CHECKING:
     from subsalt.view.pages import Sheet
-
-#: rounds of such a run
-ROUNDS = 2
 
 
 class ImageDomainRun(LeastSquaresRun):
@@ -49,15 +46,13 @@ class ImageDomainRun(LeastSquaresRun):
             apart = self.job.inversion.lattice
             self.lattice = lattice_of(self.setup, None if apart == "auto" else apart)
 
-    def units_ahead(self) -> int:
-        """Return the units of the round that may follow."""
-        return max(0, ROUNDS - 1 - self.state.round) * len(self.survey.shots)
-
     def _reason(self, number: int) -> str:
         """Return why the run ends at a round; empty while it goes on."""
-        return "both migrations are done" if number + 1 == ROUNDS else ""
+        return "both migrations are done" if number == self.job.inversion.last_round else ""
 
-    def _made(self, sums: Mapping[str, NDArray[np.float64]], numbers: Mapping[str, float]) -> CglsState:
+    def _made(
+        self, shots: Sequence[int], sums: Mapping[str, NDArray[np.float64]], numbers: Mapping[str, float]
+    ) -> CglsState:
         """Return what a round has made: the image of the traces, and the points of the lattice or their images."""
         made = sums_to_gradient(self.setup, sums["correlation"])
         if self.state.round == 0:
@@ -67,21 +62,25 @@ class ImageDomainRun(LeastSquaresRun):
         before = RoundFiles(self.state.folder, 0).read()
         return CglsState(before.x, before.s, made, before.scalars)
 
+    def _images(self) -> CglsState:
+        """Return what the last round has made."""
+        return RoundFiles(self.state.folder, self.state.round).read()
+
     @cached_property
     def _spread(self) -> PointSpread:
         """The point-spread functions of the survey."""
-        return PointSpread.of_response(self.lattice, self._last().p.reshape(self.lattice.shape))
+        return PointSpread.of_response(self.lattice, self._images().p.reshape(self.lattice.shape))
 
     @cached_property
     def _deconvolved(self) -> Deconvolved:
         """The image without the blur of the survey."""
         options = self.job.inversion_options
-        image = self._last().s.reshape(self.lattice.shape)
+        image = self._images().s.reshape(self.lattice.shape)
         return self._spread.deconvolve(
             image, iterations=options.iterations, damping=options.damping, mask=self.mask
         )
 
-    def _whole(self, state: CglsState) -> NDArray[np.float64]:
+    def _whole(self, state: State) -> NDArray[np.float64]:
         """Return the perturbation: the deconvolved image."""
         return self._deconvolved.image.reshape(state.x.shape)
 
@@ -94,7 +93,7 @@ class ImageDomainRun(LeastSquaresRun):
         from subsalt.methods.lsrtm.view import draw_before_and_after
 
         with self.state.clock("pictures"):
-            balanced = self._last().s.reshape(self.lattice.shape) / self._spread.diagonal()
+            balanced = self._images().s.reshape(self.lattice.shape) / self._spread.diagonal()
             if self.mask is not None:
                 balanced = balanced * self.mask
             images = {

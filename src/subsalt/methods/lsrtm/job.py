@@ -85,7 +85,7 @@ class LeastSquaresJob(Job):
     @cached_property
     def inversion_options(self) -> LeastSquaresOptions:
         """`[inversion]` in the form of the iteration."""
-        return options_from(LeastSquaresOptions, self.inversion, damping=self.inversion.weight)
+        return self.inversion.options()
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them."""

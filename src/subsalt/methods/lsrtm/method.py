@@ -91,6 +91,10 @@ class LeastSquaresMigration:
             from subsalt.methods.lsrtm.image_domain import ImageDomainRun
 
             return ImageDomainRun(job, state)
+        if job.inversion.draws:
+            from subsalt.methods.lsrtm.subsets import SubsetRun
+
+            return SubsetRun(job, state)
         from subsalt.methods.lsrtm.run import LeastSquaresRun
 
         return LeastSquaresRun(job, state)
@@ -112,6 +116,12 @@ class LeastSquaresMigration:
         from subsalt.methods.lsrtm.course import misfits_of
 
         return misfits_of(folder)
+
+    def misfit_is_of(self, folder: Path) -> str:
+        """Return the shots whose misfit an iteration has, where it draws some."""
+        from subsalt.methods.lsrtm.course import history_of, misfit_is_of
+
+        return misfit_is_of(history_of(folder))
 
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the work that a changed job takes again."""

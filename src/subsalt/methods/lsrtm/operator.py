@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -87,12 +87,26 @@ class BornOperator:
         self.illumination: NDArray[np.float64] | None = None
         self.applied = (0, 0)
 
-    def forward(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return scattered data of a perturbation of 1 / v^2, s^2/m^2."""
+    def forward(self, x: ArrayLike, places: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """Return scattered data of a perturbation of 1 / v^2, s^2/m^2.
+
+        Parameters
+        ----------
+        x : array_like, `domain_shape`
+            Perturbation.
+        places : sequence of int, optional
+            Places in the survey of the shots that are modelled; all when left out.
+
+        Returns
+        -------
+        ndarray, (shots, receivers, samples)
+            Data of these shots, in the order of `places`.
+        """
         dm = _of_shape("dm", x, self.domain_shape)
-        out = np.empty(self.range_shape)
-        for i, shot in enumerate(self.survey.shots):
-            out[i] = scattered(self.setup, shot, dm, progress=self._of_shot(i))
+        chosen = range(len(self.survey)) if places is None else places
+        out = np.empty((len(chosen), *self.range_shape[1:]))
+        for row, i in enumerate(chosen):
+            out[row] = scattered(self.setup, self.survey.shots[i], dm, progress=self._of_shot(i))
         self.applied = (self.applied[0] + 1, self.applied[1])
         return out
 
@@ -115,7 +129,10 @@ class BornOperator:
         return sums_to_gradient(self.setup, total).reshape(self.domain_shape)
 
     def normal(
-        self, x: ArrayLike, between: Callable[[int, NDArray[np.float64]], NDArray[np.float64]]
+        self,
+        x: ArrayLike,
+        between: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
+        places: Sequence[int] | None = None,
     ) -> NDArray[np.float64]:
         """Return J^T B J x, with the bits of `forward` and `adjoint` one after the other.
 
@@ -126,6 +143,8 @@ class BornOperator:
         between : callable
             B: takes the place of a shot in the survey and its scattered data, (receivers, samples), to the data that go
             back.
+        places : sequence of int, optional
+            Places of the shots that are taken; all when left out.
 
         Notes
         -----
@@ -133,7 +152,8 @@ class BornOperator:
         """
         dm = _of_shape("dm", x, self.domain_shape)
         total = np.zeros(self.setup.model.grid.shape3)
-        for i, shot in enumerate(self.survey.shots):
+        for i in range(len(self.survey)) if places is None else places:
+            shot = self.survey.shots[i]
             way = self._schemes.of_shot(shot)
             part = normal_product(
                 self.setup,

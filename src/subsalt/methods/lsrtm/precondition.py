@@ -1,4 +1,4 @@
-"""The iteration of a least-squares migration: its preconditioner and penalty, of options, illumination and mask."""
+"""The preconditioner of a least-squares migration, of options, illumination and mask; and its iteration with it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from subsalt.inversion.preconditioner import by_depth, by_illumination, masked, 
 def cgls_of(
     options: LeastSquaresOptions, grid: Grid, illumination: NDArray[np.float64], mask: ArrayLike | None
 ) -> Cgls:
-    """Return the iteration on a grid.
+    """Return the iteration over all shots on a grid; parameters and errors as of `weights_of`."""
+    weights = weights_of(options, grid, illumination, mask)
+    return Cgls(weights, Penalty(options.penalty), options.damping)
+
+
+def weights_of(
+    options: LeastSquaresOptions, grid: Grid, illumination: NDArray[np.float64], mask: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Return the diagonal of the preconditioner on a grid.
 
     Parameters
     ----------
     options : LeastSquaresOptions
-        Preconditioner and penalty.
+        Which preconditioner.
     grid : Grid
         Grid of the unknown.
     illumination : ndarray, shape of the grid
@@ -48,4 +56,4 @@ def cgls_of(
     scale = grid.depth_scale
     if scale is not None:
         weights = normalised(weights * scale)
-    return Cgls(masked(weights, mask), Penalty(options.penalty), options.damping)
+    return masked(weights, mask)

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from subsalt.inversion.cgls import Scalars
-from subsalt.methods.lsrtm.course import history_of, kept_images
+from subsalt.methods.lsrtm.course import history_of, kept_images, misfit_is_of, pass_misfits
 from subsalt.methods.rtm.report import parameters
 from subsalt.plan.plan import counted
 from subsalt.report import render
 from subsalt.report.facts import MethodRows, RunFacts, listed, section
+
+#: columns of the table of iterations; the last one depends on the kind of iteration
+_COLUMNS = (
+    ("iteration", "number"), ("misfit / start", "number"), ("", "bar"), ("step length", "number"),
+    ("|J p|², curvature", "number"),
+)  # fmt: skip
 
 
 def rows(facts: RunFacts) -> MethodRows:
@@ -21,8 +27,7 @@ def rows(facts: RunFacts) -> MethodRows:
     history = [] if in_image else history_of(facts.folder)
     cards = _of_image_domain(section(facts.run, "inversion")) if in_image else []
     if history:
-        about = f"misfit over that of the start, after {counted(len(history) - 1, 'iteration')}"
-        cards.append((f"{history[-1].relative:.3g}", about))
+        cards += _of_history(history)
     table: dict[str, Any] | None = parameters(facts)
     if table is not None:
         table["rows"] = [
@@ -35,11 +40,30 @@ def rows(facts: RunFacts) -> MethodRows:
             for name, key in (
                 ("Domain of least squares", "domain"),
                 ("Iterations at most", "iterations"),
-                *(() if in_image else (("Preconditioner", "precondition"),)),
+                *(
+                    ()
+                    if in_image
+                    else (("Preconditioner", "precondition"), ("Shots of an iteration", "subset"))
+                ),
             )
             if key in solve
         ]
     return MethodRows(cards=cards, parameters=table, iterations=_iterations(facts, history))
+
+
+def _of_history(history: Sequence[Scalars]) -> list[tuple[str, str]]:
+    """Return the misfit of the last iteration; with drawn shots that of the last pass over all, too."""
+    of, after = misfit_is_of(history), f"after {counted(len(history) - 1, 'iteration')}"
+    last = f"{history[-1].relative:.3g}"
+    if not of:
+        return [(last, f"misfit over that of the start, {after}")]
+    cards = [(last, f"misfit of {of}, over that of the same shots at the start, {after}")]
+    if passes := pass_misfits(history):
+        about = (
+            "misfit of all shots over that of the start in the last pass, each before the step that took it"
+        )
+        cards.append((f"{passes[-1]:.3g}", f"{about}; that of the image itself is not computed"))
+    return cards
 
 
 def _of_image_domain(known: dict[str, Any]) -> list[tuple[str, str]]:
@@ -63,18 +87,19 @@ def _iterations(facts: RunFacts, history: Sequence[Scalars]) -> dict[str, Any] |
     """Return the numbers of every iteration, why it ended, and the images that are kept; None before the first."""
     if len(history) < 2:
         return None
+    of = misfit_is_of(history)
     most = max(s.relative for s in history) or 1.0
-    lines = [
-        (
-            str(s.iteration),
-            f"{s.relative:.4g}",
-            s.relative / most,
-            *((f"{s.alpha:.4g}", f"{s.curvature:.4g}", f"{s.pair:.1e}") if s.iteration else ("", "", "")),
-        )
-        for s in history
-    ]
+    lines = []
+    for s in history:
+        line = [str(s.iteration), f"{s.relative:.4g}", s.relative / most]
+        line += [f"{s.alpha:.4g}", f"{s.curvature:.4g}"] if s.iteration else ["", ""]
+        # a step over drawn shots never has J^T J of its direction
+        line += [str(s.shots)] if of else [f"{s.pair:.1e}" if s.iteration else ""]
+        lines.append(line)
     return {
+        "columns": [*_COLUMNS, ("shots" if of else "J and J^T differ by", "number")],
         "rows": lines,
+        "misfit_of": "the shots drawn, before the step" if of else "",
         "reason": str(section(facts.run, "inversion").get("reason", "")),
         "images": counted(len(kept_images(facts.folder)), "iteration") if kept_images(facts.folder) else "",
         "run": shlex.quote(facts.folder.resolve().name),

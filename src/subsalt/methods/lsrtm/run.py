@@ -1,9 +1,9 @@
 """A run of least-squares migration: rounds of the same shots, whose states are files of the run directory.
 
-Round 0 migrates the residual of the starting image; each round behind it takes one step of the iteration. A unit of a
-round is a shot (`shots.ShotProducts`), a closed round has published its state (`states.RoundFiles`): a later start
-continues with the first round that has none, to the same bytes. A run whose rules have ended it takes more iterations
-when the job asks for more.
+Round 0 migrates the residual of the starting image; behind it every iteration has the rounds that its kind states
+(`rounds`), of which the last takes the step. A unit of a round is a shot (`shots.ShotProducts`), a closed round has
+published its state (`states.RoundFiles`): a later start continues with the first round that has none, to the same
+bytes. A run whose rules have ended it takes more iterations when the job asks for more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
 from subsalt.errors import CorruptionError, DataError
-from subsalt.inversion.cgls import Cgls, CglsState
+from subsalt.inversion.cgls import Cgls, State
 from subsalt.io.publish import make_folder
 from subsalt.io.volumes.plane_file import open_planes
 from subsalt.io.volumes.volume import write
@@ -135,15 +135,22 @@ class LeastSquaresRun(ShotsRun):
             self.work_of_round = Work(None, self.start, self.noise)
         else:
             before = RoundFiles(state.folder, state.round - 1)
-            self.work_of_round = Work(before.read().p)
-            whole = set(before.shots())
-            shots = [s for s in shots if s.id in whole]
+            self.work_of_round, taken = self._work(before), set(self._taken(before))
+            shots = [s for s in shots if s.id in taken]
         ledger, hashes = state.ledger, state.hashes()
         good = self._intact(hashes)
         if ledger is not None:
             ledger.plan([s.id for s in shots])
             ledger.keep(good)
         return shots
+
+    def _work(self, before: RoundFiles) -> Work:
+        """Return the work of a round behind the first."""
+        return Work(before.read().p)
+
+    def _taken(self, before: RoundFiles) -> list[int]:
+        """Return the shots of a round behind the first."""
+        return before.shots()
 
     def planned_units(self) -> Sequence[Shot]:
         """Return the shots, for a process that computes some of them."""
@@ -162,8 +169,8 @@ class LeastSquaresRun(ShotsRun):
         return {shot for some in world.allgather(good) for shot in some}
 
     def units_ahead(self) -> int:
-        """Return the units of the iterations that may follow."""
-        return max(0, self.job.inversion_options.iterations - self.state.round) * len(self.survey.shots)
+        """Return the units of the rounds that may follow."""
+        return max(0, self.job.inversion.last_round - self.state.round) * len(self.survey.shots)
 
     def without_running_sum(self) -> str:
         """Return why partial results are not added while others are computed."""
@@ -241,21 +248,26 @@ class LeastSquaresRun(ShotsRun):
     def _step(self, hashes: Mapping[int, str], damaged: list[int]) -> dict[str, Any]:
         """Write the next state; return its numbers and the names of its files. On rank 0."""
         state, shots = self.state, [s.id for s in self.survey.shots if s.id in hashes]
-        if state.round > 0 and shots != (wanted := RoundFiles(state.folder, state.round - 1).shots()):
+        wanted = self._taken(RoundFiles(state.folder, state.round - 1)) if state.round > 0 else shots
+        if shots != wanted:
             missing = sorted(set(wanted) - set(shots))
             raise DataError(
-                f"iteration {state.round}: shots {', '.join(map(str, missing))} could not be computed, and the state "
-                "before is made of them",
+                f"iteration {self.job.inversion.rounds.iteration(state.round)}: shots "
+                f"{', '.join(map(str, missing))} could not be computed, and the step is "
+                "made of them",
                 f"subsalt resume {state.folder} --retry-failed tries them again; failed/ says what is wrong with each",
                 code="E820",
             )
         if not shots:
             raise DataError("no shot could be migrated", "see events.jsonl", code="E820")
         sums, numbers = self._summed(shots, hashes, damaged)
-        new = self._made(sums, numbers)
+        new = self._made(shots, sums, numbers)
         illumination = sums["illumination"] if state.round == 0 else None
-        files = RoundFiles(state.folder, state.round).write(new, shots, illumination)
-        self._keep_image(new)
+        ends = self.job.inversion.rounds.ends(state.round)
+        files = RoundFiles(state.folder, state.round).write(new, shots, illumination, ends=ends)
+        files += self._more_files(shots, hashes)
+        if ends:
+            self._keep_image(new)
         return {
             "files": [str(f.relative_to(state.folder)) for f in files],
             "reason": self._reason(state.round),
@@ -263,7 +275,13 @@ class LeastSquaresRun(ShotsRun):
             **new.scalars.to_dict(),
         }
 
-    def _made(self, sums: Mapping[str, NDArray[np.float64]], numbers: Mapping[str, float]) -> CglsState:
+    def _more_files(self, shots: Sequence[int], hashes: Mapping[int, str]) -> list[Path]:
+        """Publish what a round leaves beside its state; return the files. On rank 0."""
+        return []
+
+    def _made(
+        self, shots: Sequence[int], sums: Mapping[str, NDArray[np.float64]], numbers: Mapping[str, float]
+    ) -> State:
         """Return the state that a round makes of the sums over its shots. On rank 0."""
         gradient = sums_to_gradient(self.setup, sums["correlation"])
         if self.state.round == 0:
@@ -273,7 +291,7 @@ class LeastSquaresRun(ShotsRun):
         method = self._iteration(read_array(before.illumination))
         return method.step(before.read(), gradient, numbers[ENERGY])
 
-    def _keep_image(self, new: CglsState) -> None:
+    def _keep_image(self, new: State) -> None:
         """Write the image of a state where the job asks for it. On rank 0."""
         number = new.scalars.iteration
         if not self.job.inversion.keeps(number):
@@ -284,7 +302,7 @@ class LeastSquaresRun(ShotsRun):
         image = on_image_grid(self.setup, self._whole(new))
         write(path, self.setup.image_grid, image, self.setup.model.frame, text=text, name="image")
 
-    def _whole(self, state: CglsState) -> NDArray[np.float64]:
+    def _whole(self, state: State) -> NDArray[np.float64]:
         """Return the perturbation of a state: its change, and what the iteration started from."""
         return state.x if self.start is None else state.x + self.start.reshape(state.x.shape)
 
@@ -314,7 +332,7 @@ class LeastSquaresRun(ShotsRun):
                 raise
         return sums, numbers
 
-    def _last(self) -> CglsState:
+    def _last(self) -> State:
         """Return the state of the last round."""
         return RoundFiles(self.state.folder, self.state.round).read()
 

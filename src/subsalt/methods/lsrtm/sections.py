@@ -12,13 +12,24 @@ from subsalt.inversion.noise import NoiseEstimate
 from subsalt.inversion.options import LeastSquaresOptions, Preconditioner
 from subsalt.inversion.penalty import Kind
 from subsalt.job import units
-from subsalt.job.units import AutoLength, NonNegativeLength, Section, key
+from subsalt.job.units import AutoLength, NonNegativeLength, Section, key, options_from
+from subsalt.methods.lsrtm.rounds import IterationRounds
 from subsalt.propagation.options import ImagingOptions
 
 #: damping of images that are deconvolved, where a job names none
 IMAGE_DAMPING = 0.01
 #: keys that serve an iteration over the traces alone
-OF_DATA = ("precondition", "floor", "depth_power", "penalty", "misfit", "noise", "noise_factor", "start")
+OF_DATA = (
+    "precondition",
+    "floor",
+    "depth_power",
+    "penalty",
+    "misfit",
+    "noise",
+    "noise_factor",
+    "start",
+    "subset",
+)
 
 _solve, _image = partial(key, LeastSquaresOptions), partial(key, ImagingOptions)
 
@@ -44,6 +55,9 @@ class InversionSection(Section):
     misfit: float = _solve("misfit", ge=0, lt=1)
     noise: Annotated[float, Field(ge=0, lt=1)] | NoiseEstimate = _solve("noise")
     noise_factor: float = _solve("noise_factor", ge=1)
+    subset: Annotated[int, Field(ge=1)] | Literal["all"] = _solve("subset", "all")
+    seed: int = _solve("seed", ge=0)
+    threshold: float = _solve("threshold", ge=0, lt=1)
     start: str | None = Field(
         None,
         description="file of the image to start from, s^2/m^2, on the grid of the image; default: zero everywhere",
@@ -81,6 +95,21 @@ class InversionSection(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _of_some_or_all_shots(self) -> InversionSection:
+        """Refuse keys that do not go together."""
+        self.options()
+        return self
+
+    def options(self) -> LeastSquaresOptions:
+        """Return the keys in the form of the iteration."""
+        return options_from(LeastSquaresOptions, self, damping=self.weight)
+
+    @property
+    def draws(self) -> bool:
+        """Whether an iteration takes some of the shots alone."""
+        return self.subset != "all"
+
     @property
     def weight(self) -> float:
         """Weight of the penalty."""
@@ -89,9 +118,17 @@ class InversionSection(Section):
         return IMAGE_DAMPING if self.domain == "image" else 0.0
 
     @property
-    def products(self) -> int:
-        """How often all shots are modelled and migrated, at most, behind the first migration."""
-        return 1 if self.domain == "image" else self.iterations
+    def rounds(self) -> IterationRounds:
+        """Rounds of an iteration: none in the image domain; with drawn shots two, the gradient and the step."""
+        if self.domain == "image":
+            return IterationRounds(0)
+        return IterationRounds(2 if self.draws else 1)
+
+    @property
+    def last_round(self) -> int:
+        """Number of the last round, at most; the first migration is round 0."""
+        # in the image domain the lattice is modelled and migrated, and iterations follow without units
+        return 1 if self.domain == "image" else self.rounds.last(self.iterations)
 
     def keeps(self, iteration: int) -> bool:
         """Return whether an iteration leaves its image: the first, every so many, and 0 where there is a start."""

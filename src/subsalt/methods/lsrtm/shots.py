@@ -1,7 +1,9 @@
 """One shot of an iteration: J of the direction and J^T of that, or J^T of the residual; published as a partial result.
 
 The unit of an iteration does both products, so that nothing of the size of the data is stored or sent: its partial
-result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file.
+result is its part of ``J^T J p``, and ``|J p|^2`` in the head of the file. Where an iteration draws some of the shots,
+a first unit of each models it in the model itself, and the residual goes back: ``J^T (d - J m)``, and ``|d - J m|^2``.
+A second one models the direction that all of them made together, and leaves ``|J p|^2`` alone: a file with no planes.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box
 from subsalt.inversion.noise import AboveBand
 from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
 from subsalt.methods.lsrtm.flow import ModelledFlow
@@ -34,7 +38,7 @@ from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases
 
-#: numbers in the head of a partial result: |J p|^2 of a direction; of the start |r|^2, |d|^2, and |n|^2 where asked for
+#: numbers in the head of a partial result: |J p|^2 of a direction; of a model |r|^2, |d|^2, and |n|^2 where asked for
 ENERGY, MISFIT, DATA, NOISE = "energy", "misfit", "data", "noise"
 
 
@@ -45,16 +49,21 @@ class Work:
     Parameters
     ----------
     direction : ndarray, shape of the model, or None
-        p; None in the first round, which takes the residual of the starting model.
+        The perturbation that is modelled, p or the model itself; None in the first round, which takes the residual of
+        the starting model.
     start : ndarray or None
         The starting model, in the first round; 0 when None.
     noise : AboveBand or None
         Estimates the noise of the traces, in the first round.
+    returns : {"data", "residual", "nothing"}
+        Input of J^T behind the first round: the modelled data; the traces less these; none, where |J p|^2 is all that
+        the round is for.
     """
 
     direction: NDArray[np.float64] | None
     start: NDArray[np.float64] | None = None
     noise: AboveBand | None = None
+    returns: Literal["data", "residual", "nothing"] = "data"
 
 
 @dataclass
@@ -119,7 +128,8 @@ class ShotProducts:
             return {"unit": shot.id, "reason": quarantine.describe_error(error)}
         with self.clock("partial image"):
             window = self.setup.window(shot)
-            layout = PlaneLayout(window, tuple(part.sums), numbers)
+            # of a unit that has modelled alone there are numbers, and no planes
+            layout = PlaneLayout(window if part.sums else part.box, tuple(part.sums), numbers)
             path = self.images / f"shot_{shot.id:06d}{SUFFIXES[0]}"
             sha = write_planes(path, layout, part.box, part.sums, self.groups.group)
         with self.clock("scratch"):
@@ -150,15 +160,22 @@ class ShotProducts:
             prop = propagator_of(self.setup, shot, self._group)
         if self.work.direction is None:
             return self._first(shot, prop, report)
+        if self.work.returns == "nothing":
+            return self._modelled(shot, self.work.direction, prop, report)
         numbers: dict[str, float] = {}
         way = self.schemes.of(shot)
+        data = self._traces(shot) if self.work.returns == "residual" else None
 
         def between(modelled: NDArray[np.float64]) -> NDArray[np.float64]:
             # ranks that share the shot all do the same: each injects some of the traces
             with self._together():
                 shaped = self.flow.apply(shot, modelled)
-                numbers[ENERGY] = fixedmath.dot(shaped, shaped)
-                return self.flow.adjoint(shot, shaped)
+                if data is None:
+                    numbers[ENERGY] = fixedmath.dot(shaped, shaped)
+                    return self.flow.adjoint(shot, shaped)
+                residual = data - shaped
+                numbers[MISFIT], numbers[DATA] = fixedmath.dot(residual, residual), fixedmath.dot(data, data)
+                return self.flow.adjoint(shot, residual)
 
         part = normal_product(
             self.setup,
@@ -173,10 +190,30 @@ class ShotProducts:
         )
         return part, numbers
 
+    def _modelled(
+        self, shot: Shot, direction: NDArray[np.float64], prop: Propagator, report: Report
+    ) -> tuple[ShotImage, dict[str, float]]:
+        """Return no sums, and |J p|^2 of a direction."""
+        begin = time.perf_counter()
+        with self.clock("source"), prop:
+            modelled = scattered(
+                self.setup, shot, direction, prop=prop, progress=lambda part: report(shot, part)
+            )
+        with self._together():
+            shaped = self.flow.apply(shot, modelled)
+        nowhere = Box((0, 0, 0), (0, 0, 0))
+        seconds, steps = time.perf_counter() - begin, 2 * (self.setup.axis.nt - 1) * prop.point_count
+        part = ShotImage(shot.id, nowhere, {}, prop.points_advanced, seconds, grid_point_steps=steps)
+        return part, {ENERGY: fixedmath.dot(shaped, shaped)}
+
+    def _traces(self, shot: Shot) -> NDArray[np.float64]:
+        """Return the recorded traces of a shot."""
+        with self.clock("trace input"), self._together():
+            return self.survey.traces(shot).astype(np.float64)
+
     def _first(self, shot: Shot, prop: Propagator, report: Report) -> tuple[ShotImage, dict[str, float]]:
         """Return the sums of the adjoint of the residual of the start, and the squares of it and of the data."""
-        with self.clock("trace input"), self._together():
-            data = self.survey.traces(shot).astype(np.float64)
+        data = self._traces(shot)
         residual, done = data, 0.0
         if self.work.start is not None:
             done = 0.5

@@ -15,7 +15,7 @@ from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.io.volumes.horizon import read_horizon
 from subsalt.io.volumes.volume import open_volume, read
-from subsalt.methods.lsrtm.course import KeptImage, kept_images, misfits_of
+from subsalt.methods.lsrtm.course import KeptImage, history_of, kept_images, misfit_is_of, misfits_of
 from subsalt.methods.rtm.view import view_run as view_image
 from subsalt.view import sections, style
 from subsalt.view.cuts import cuts_at
@@ -54,8 +54,13 @@ class Course:
         """Draw what there is so far, in pictures beside that of a sheet; return them."""
         made = []
         if len(misfits := misfits_of(self.folder)) > 1:
+            of = misfit_is_of(history_of(self.folder))
             facts = f"{misfits[-1]:.3g} of the start after {len(misfits) - 1} iterations"
-            made.append(misfit_curve(sheet.named("_misfit").saying(facts), misfits))
+            if of:
+                facts = f"misfit of {of}: {facts}"
+            # the last count above; along the axis it may differ
+            whose = "the shots drawn, before the step" if of else ""
+            made.append(misfit_curve(sheet.named("_misfit").saying(facts), misfits, whose))
         by_iteration = kept_images(self.folder)
         if len(by_iteration) > 1:
             made += self._images(sheet, by_iteration)

@@ -126,6 +126,10 @@ class ReverseTimeMigration:
         """Return nothing: it does not iterate."""
         return ()
 
+    def misfit_is_of(self, folder: Path) -> str:
+        """Return an empty text: there are no iterations."""
+        return ""
+
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the wavefields that a changed job takes again."""
         return f"{' and '.join(again)} of every shot"
