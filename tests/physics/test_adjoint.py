@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter
 
 from subsalt import PropagationOptions, Survey, dot_test, forward, ricker, rtm_operator
 from subsalt.methods.rtm.operators import ModellingOperator
-from thorough import pairs
+from thorough import ALL, pairs
 
 #: physics page, section 9
 SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-12
@@ -87,13 +87,18 @@ def cases(boundaries, too_many_points):
     return pairs(boundaries, MEDIA, (2, 3), ("float64", "float32"), without=too_many_points)
 
 
-# damping in 3-D has 96^3 points: float64 sees its lines in 2-D, the compiled kernels run it in 3-D
+# damping in 3-D has 96^3 points: float64 sees its lines in 2-D, the compiled kernels run it in 3-D; in `make test` a
+# tilt in 3-D is seen in float64 in a closed box, and with the other boundaries by the compiled kernels or in 2-D
 @pytest.mark.parametrize(
     ("boundary", "medium", "ndim", "precision"),
     cases(
         BOUNDARIES,
         lambda boundary, medium, ndim, kind: (
-            (boundary, ndim, kind) == ("damping", 3, "float64") and medium != "tti"
+            (ndim, kind) == (3, "float64")
+            and (
+                (boundary == "damping" and medium != "tti")
+                or (not ALL and medium == "tti" and boundary != "closed")
+            )
         ),
     ),
 )
