@@ -126,7 +126,9 @@ def test_modelling_and_its_adjoint(boundary, medium, ndim, precision):
 def test_born_and_its_adjoint(boundary, medium, ndim, precision):
     model = medium_model(medium, ndim, 6)
     tolerance = DOUBLE_TOLERANCE if precision == "float64" else SINGLE_TOLERANCE
-    survey = Survey.from_arrays(positions(model, 7, 2), positions(model, 8, 4), nt=45, dt=0.002)
+    # NumPy takes seconds for a shot in a tilted medium; the sum over shots is that of all media
+    shots = 1 if (medium, precision, ALL) == ("tti", "float64", False) else 2
+    survey = Survey.from_arrays(positions(model, 7, shots), positions(model, 8, 4), nt=45, dt=0.002)
     options = scheme(medium, ndim, boundary, precision)
     operator = rtm_operator(model, survey, ricker(40.0, 0.002), options)
     tested = operator if precision == "float64" else InBand(operator, 45, 0.002, 40.0)
@@ -147,7 +149,8 @@ def test_born_is_the_derivative_of_modelling(medium):
     survey = Survey.from_arrays([[33.0, 40.0]], [[150.0, 50.0], [120.0, 180.0]], nt=70, dt=0.002)
     wavelet = ricker(20.0, 0.002)
     dm = bump * 0.01 / 2000.0**2
-    dt = 0.5 * replace(base, vp=vp.max()).stable_dt(8)
+    # stable in both models: 1 % of m is half of that of the velocity
+    dt = 0.9 * replace(base, vp=vp.max()).stable_dt(8)
 
     def data(sign):
         model = replace(base, vp=1 / np.sqrt(1 / vp**2 + sign * dm))
