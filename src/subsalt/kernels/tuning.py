@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from subsalt.errors import ConfigError
+from subsalt.kernels.cut_choice import Planes, read_caches, suiting, worth_trying
 from subsalt.kernels.passes import DEEPEST
 from subsalt.kernels.problem import Problem
 
@@ -51,14 +52,37 @@ DISTURBED = 1.1
 _trusted: set[str] = set()
 
 
+#: of this machine, read once
+caches_here = cache(read_caches)
+
+
 def cut(problem: Problem) -> Cut:
-    """Return the default: in 3-D four steps in a pass, in 2-D as many as keep a large grid out of DRAM; in TTI one."""
+    """Return the default: in 3-D what the caches of a core hold, in 2-D as many steps as keep a large grid out of DRAM;
+    in TTI one.
+    """
     rows = forced_rows()
     if problem.medium == "tti":
         return (0 if rows is None else rows), 1, 1
     if problem.layout.ndim == 3:
-        return (48 if rows is None else rows), 4, 1
+        return suiting(_planes(problem), caches_here()) if rows is None else (rows, 4, 1)
     return (0 if rows is None else rows), (4 if math.prod(problem.layout.shape3) > 1_500_000 else 2), 1
+
+
+def candidates(problem: Problem) -> tuple[Cut, ...]:
+    """Return the cuts that a trial compares: those whose planes the caches of a core may hold."""
+    if problem.medium == "tti":
+        return TILTED
+    all_of_them = CANDIDATES[problem.layout.ndim]
+    return (
+        all_of_them
+        if problem.layout.ndim == 2
+        else worth_trying(all_of_them, _planes(problem), caches_here())
+    )
+
+
+def _planes(problem: Problem) -> Planes:
+    """Return what a pass of an upright medium reads."""
+    return Planes(problem.layout.shape3[2], problem.medium, problem.model_storage, problem.order // 2)
 
 
 def forced_rows() -> int | None:
@@ -143,7 +167,7 @@ class Tuner:
         # in 2-D its tiles are cut along x, one per thread; steps around a mirror are not cut
         fixed = problem.mirror is not None or (tilted and problem.layout.ndim == 2)
         worth_it = large and forced_rows() is None and not fixed
-        self.choose_among(TILTED if tilted else CANDIDATES[problem.layout.ndim], worth_it=worth_it)
+        self.choose_among(candidates(problem), worth_it=worth_it)
 
     def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:
         """Begin trials, unless they are not worth it or switched off; of a remembered cut against one other."""
