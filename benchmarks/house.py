@@ -79,10 +79,11 @@ HELD = {
     # of offset that it makes
     "reach methods.rtm.engine": [86, 20_000],
     "reach methods.rtm.operators": [56, 14_000],
-    # 1600 lines above the aim: gathers are part of what a migration makes, with dips, a range of angles and offsets; so
+    # 1750 lines above the aim: gathers are part of what a migration makes, with dips, a range of angles and offsets; so
     # are weights that carry its model, its extremes, the memory of an image, and fields separated by direction; and its
-    # sweeps meet what a source wavefield scatters, by pairs of fields in anisotropic media, on ranks that share a shot
-    "reach api": [121, 26_900],
+    # sweeps meet what a source wavefield scatters, by pairs of fields in anisotropic media, on ranks that share a shot;
+    # and rows and steps of its passes follow the caches of a core
+    "reach api": [122, 27_050],
     "two_ideas": 8,
     "over_600": 0,
     "largest_circle": 2,

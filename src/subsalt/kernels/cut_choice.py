@@ -29,7 +29,7 @@ ARRAYS = {"isotropic": (2, 1), "vti": (4, 3)}
 
 @dataclass(frozen=True)
 class Caches:
-    """What a core has to itself when all cores compute.
+    """Caches that a core has to itself when all cores compute.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Caches:
 
 @dataclass(frozen=True)
 class Planes:
-    """What a pass reads of one row of a plane.
+    """Row of a plane, as a pass reads it.
 
     Parameters
     ----------
