@@ -261,8 +261,9 @@ def _check(job: Job, reader: ModelAccess) -> CheckResult:
         scanning = Loader()
         if job.data is not None and job.data.slices is None:
             # before the survey, which takes the headers that the scan has read
-            headers = kept_headers(job, job.data)
-            context.scan = scanning(lambda: _scan(job, headers))
+            data = job.data
+            headers = scanning(lambda: kept_headers(job, data))
+            context.scan = None if headers is None else scanning(lambda: _scan(job, headers))
             context.survey = load(lambda: load_survey(job, headers))
         else:
             context.survey = load(lambda: _survey(job))
