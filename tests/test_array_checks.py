@@ -9,7 +9,7 @@ import pytest
 
 import subsalt as ss
 from subsalt.acquisition.image_grid import ImageGrid
-from subsalt.errors import DataError
+from subsalt.errors import ConfigError, DataError, GeometryError
 
 H = 10.0
 
@@ -98,3 +98,45 @@ def test_migrate_time_says_km_per_s_and_names_the_trace():
     wrong[1, 7] = np.nan
     with pytest.raises(DataError, match="trace 1, nan at sample 7"):
         call(2000.0, wrong)
+
+
+NONE = ss.Survey([], ss.TimeAxis(60, 0.002), ndim=2)
+#: every function on arrays, of the arguments that they share
+FUNCTIONS = {
+    "forward": ss.forward,
+    "migrate": ss.migrate,
+    "born": lambda m, s, w: ss.born(m, np.zeros((41, 41)), s, w),
+    "born_adjoint": lambda m, s, w: ss.born_adjoint(m, np.zeros((1, 1, 60)), s, w),
+    "rtm_operator": ss.rtm_operator,
+    "born_operator": ss.born_operator,
+    "lsrtm": ss.lsrtm,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_refuses_an_argument_of_another_type(name):
+    right = [model(2000.0), survey(), ss.ricker(15, 0.002)]
+    wrong = [
+        (
+            np.full((41, 41), 2000.0),
+            "model is a ndarray, not a subsalt.EarthModel",
+            "subsalt.EarthModel(grid, vp)",
+        ),
+        (["shots.sgy"], "survey is a list, not a subsalt.Survey", "subsalt.Survey.from_arrays("),
+        (15.0, "wavelet is a float, not a subsalt.Wavelet", "subsalt.ricker(F0, DT)"),
+    ]
+    for place, (value, said, cure) in enumerate(wrong):
+        given = [*right[:place], value, *right[place + 1 :]]
+        with pytest.raises(ConfigError) as refused:
+            FUNCTIONS[name](*given)
+        assert (refused.value.code, said in refused.value.message) == ("E777", True), refused.value
+        assert cure in refused.value.fix
+    with pytest.raises(GeometryError, match="the survey has no shots"):
+        FUNCTIONS[name](right[0], NONE, right[2])
+
+
+@pytest.mark.parametrize("call", [ss.migrate, ss.lsrtm, ss.born_operator])
+def test_a_word_is_no_choice_of_checkpoints(call):
+    with pytest.raises(ConfigError, match="checkpoint is a str, not a subsalt") as refused:
+        call(model(2000.0), survey(), ss.ricker(15, 0.002), checkpoint="revolve")
+    assert refused.value.code == "E777"

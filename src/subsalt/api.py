@@ -32,7 +32,7 @@ from subsalt.methods.rtm.offset_sum import gather_sum
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.methods.rtm.survey_on_model import check_arguments
 from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.parallel.comm import single
 from subsalt.propagation.grid_choice import DepthSpacing, chosen_grid, trace_error, with_spacing
@@ -340,7 +340,7 @@ def forward(
     Raises
     ------
     ConfigError
-        When no grid has the accuracy asked for.
+        When no grid has the accuracy asked for; for arguments of another type (E777).
     GeometryError
         When a source or receiver lies outside the model.
     StabilityError
@@ -360,8 +360,8 @@ def forward(
     clock = Phases()
     propagation, imaging = split_options(options, "forward", ("aperture",))
     waves = WaveGrid(grid, accuracy, depth_axis)
+    check_arguments(model, survey, wavelet, propagation)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation)
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
@@ -424,7 +424,7 @@ def migrate(
     Raises
     ------
     ConfigError
-        When no grid has the accuracy asked for.
+        When no grid has the accuracy asked for; for arguments of another type (E777).
     GeometryError
         When a source or receiver lies outside the model, or traces are missing.
     MemoryPlanError
@@ -443,8 +443,8 @@ def migrate(
     clock = Phases()
     propagation, imaging = split_options(options, "migrate")
     waves = WaveGrid(grid, accuracy, depth_axis)
+    check_arguments(model, survey, wavelet, propagation)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation)
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)
@@ -521,8 +521,8 @@ def born(
         For an argument that does not exist; a `TypeError`.
     """
     propagation = split_options(options, "born", ())[0]
-    warn_of_waves(model, wavelet, propagation)
     operator = rtm_operator(model, survey, wavelet, propagation)
+    warn_of_waves(model, wavelet, propagation)
     return BornResult(operator.forward(np.asarray(dm)), operator)
 
 
@@ -559,8 +559,8 @@ def born_adjoint(
         For an argument that does not exist; a `TypeError`.
     """
     propagation = split_options(options, "born_adjoint", ())[0]
-    warn_of_waves(model, wavelet, propagation)
     operator = rtm_operator(model, survey, wavelet, propagation)
+    warn_of_waves(model, wavelet, propagation)
     return BornResult(operator.adjoint(np.asarray(data)), operator)
 
 

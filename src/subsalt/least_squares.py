@@ -18,17 +18,18 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.extensions import library
 from subsalt.inversion.bregman import Bregman
-from subsalt.inversion.cgls import Scalars, State
+from subsalt.inversion.cgls import Scalars, State, refuse_preconditioner
 from subsalt.inversion.drawn import solve_drawn
 from subsalt.inversion.draws import Draws, refuse_large_subset
 from subsalt.inversion.least_squares import Solution, solve
 from subsalt.inversion.noise import AboveBand
 from subsalt.inversion.options import LeastSquaresOptions
+from subsalt.inversion.preconditioner import masked
 from subsalt.methods.lsrtm.operator import BornOperator, Progress
 from subsalt.methods.lsrtm.outcome import on_image_grid
 from subsalt.methods.lsrtm.precondition import cgls_of, weights_of
 from subsalt.methods.rtm.linear_setup import linear_setup
-from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.methods.rtm.survey_on_model import check_arguments
 from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.propagation.grid_choice import DepthSpacing
 from subsalt.propagation.grid_warning import warn_of_waves
@@ -214,7 +215,8 @@ def lsrtm(
     ------
     ConfigError
         For topography (E754), a checkpoint with a loss or options that do not go with `subset` (E897), a preconditioner
-        that is zero (E894), arrays of another shape (E896), or a `subset` of more shots than there are (E104).
+        that is zero (E894), arrays of another shape (E896), a `subset` of more shots than there are (E104), or
+        arguments of another type (E777).
     NumericalFailure
         When a number is not finite (E895).
     UnknownOptionError
@@ -228,14 +230,16 @@ def lsrtm(
     assert isinstance(inversion, LeastSquaresOptions)
     assert isinstance(propagation, PropagationOptions)
     waves = WaveGrid(grid, accuracy, depth_axis)
+    check_arguments(model, survey, wavelet, propagation)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation)
     if inversion.subset is not None:
         refuse_large_subset(inversion.subset, len(survey))
     propagation = waves.options(propagation)
     used = waves.carry(model, propagation, wavelet, imaging=True)
     if grid != "auto":
         warn_of_waves(used, wavelet, propagation)
+    if mask is not None:  # what the first product with J^T would find out too late
+        refuse_preconditioner(masked(np.ones(used.grid.shape), mask))
     setup = linear_setup(used, wavelet, survey.time, propagation, given.get("aperture"), model.grid)
     operator = BornOperator(setup, survey, checkpoint, progress)
     data = np.stack([survey.traces(shot) for shot in survey.shots]).astype(np.float64)

@@ -100,12 +100,13 @@ _MADE_BY = {
     "EarthModel": "subsalt.EarthModel(grid, vp)",
     "Survey": "subsalt.Survey.from_arrays(src, rcv, nt=NT, dt=DT)",
     "Wavelet": "subsalt.ricker(F0, DT)",
+    "CheckpointOptions": 'subsalt.CheckpointOptions(strategy="revolve")',
     "str": "write it in quotes",
 }
 
 
 def of_kind(name: str, value: Any, kind: type[Kind]) -> Kind:
-    """Return the argument `name` when it is of a class: Grid, EarthModel, Survey, Wavelet or str.
+    """Return the argument `name` when it is of a class of `_MADE_BY`.
 
     Raises
     ------

@@ -256,7 +256,9 @@ def test_what_has_no_exact_adjoint_is_refused(perturbed):
         ({"start": np.zeros((3, 3))}, "E896"),
     ):
         with pytest.raises(ConfigError) as refused:
-            ss.lsrtm(model(), survey, WAVELET, iterations=1, **options)
+            ss.lsrtm(
+                model(), survey, WAVELET, iterations=1, progress=lambda *work: pytest.fail("began"), **options
+            )
         assert refused.value.code == code
     two = replace(
         survey,

@@ -24,7 +24,7 @@ from subsalt.methods.rtm.linear_setup import linear_setup, refuse_pairs_on_gpu, 
 from subsalt.methods.rtm.normal import normal_product
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.methods.rtm.survey_on_model import check_arguments
 from subsalt.option_arguments import of_kind, refuse_unknown, takes_options
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
@@ -76,7 +76,7 @@ class BornOperator:
                 "use one number for all, or a job with the shots in files",
                 code="E302",
             )
-        options = checkpoint or CheckpointOptions()
+        options = of_kind("checkpoint", checkpoint or CheckpointOptions(), CheckpointOptions)
         refuse_lossy(options)
         refuse_pairs_on_gpu(setup)
         self._schemes = ArraySchemes.of(setup, survey.shots, options)
@@ -273,11 +273,8 @@ def born_operator(
     given = dict(options)
     aperture: Any = given.pop("aperture", None)
     refuse_unknown(given, [*(f.name for f in fields(PropagationOptions)), "aperture"], "born_operator")
-    of_kind("model", model, EarthModel)
-    of_kind("survey", survey, Survey)
-    of_kind("wavelet", wavelet, Wavelet)
     propagation = PropagationOptions(**given)  # type: ignore[arg-type]
+    check_arguments(model, survey, wavelet, propagation)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation)
     setup = linear_setup(model, wavelet, survey.time, propagation, aperture)
     return BornOperator(setup, survey, checkpoint, progress)

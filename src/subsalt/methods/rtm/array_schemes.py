@@ -20,6 +20,7 @@ from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.memory import check_memory, largest_shots, shot_memory, sizes_of
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.option_arguments import of_kind
 
 #: points per second, and bytes per second of a disk, that schemes are ranked with: a slow disk and a slow core
 POINTS, DISK = 3e8, 1.5e8
@@ -68,6 +69,7 @@ class ArraySchemes:
         ConfigError
             When something is to be kept: that needs a run directory.
         """
+        of_kind("checkpoint", options, CheckpointOptions)
         if options.keep != "none" or options.restart_every:
             raise ConfigError(
                 "keep and restart_every are for runs: nothing stays of a migration of arrays",

@@ -20,9 +20,9 @@ from subsalt.errors import ConfigError
 from subsalt.extensions import library
 from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
-from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.methods.rtm.survey_on_model import check_arguments
 from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
-from subsalt.option_arguments import of_kind, refuse_unknown, takes_options
+from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
@@ -125,6 +125,7 @@ class RtmOperator:
         self, model: EarthModel, survey: Survey, wavelet: Wavelet, options: PropagationOptions | None = None
     ) -> None:
         self.options = options or PropagationOptions()
+        check_arguments(model, survey, wavelet, self.options)
         if self.options.topography is not None:
             raise ConfigError(
                 "the Born operator has no exact adjoint below a free surface inside the model",
@@ -133,7 +134,6 @@ class RtmOperator:
             )
         kernels.prepare_or_warn(self.options.device, self.options.threads)
         self.model, _ = gate(model, self.options)
-        check_survey(self.model, survey, self.options)
         self.survey = survey
         counts = {len(s.rcv) for s in survey.shots}
         if len(counts) != 1:
@@ -333,7 +333,4 @@ def rtm_operator(
     True
     """
     refuse_unknown(changes, (f.name for f in fields(PropagationOptions)), "rtm_operator")
-    of_kind("model", model, EarthModel)
-    of_kind("survey", survey, Survey)
-    of_kind("wavelet", wavelet, Wavelet)
     return RtmOperator(model, survey, wavelet, replace(options or PropagationOptions(), **changes))

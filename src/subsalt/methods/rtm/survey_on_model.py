@@ -1,4 +1,4 @@
-"""Whether a survey lies on a model: what `forward` and `migrate` refuse before they compute anything.
+"""Whether model, survey and wavelet fit together: what `forward` and `migrate` refuse before they compute anything.
 
 A position beside the model would widen the grid with made-up medium, by kilometres if a coordinate is wrong; one on a
 free surface hears and sends nothing. `subsalt check` says the same of a job with more evidence.
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
+from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
-from subsalt.earth.model_like import ModelLike
+from subsalt.earth.model import EarthModel
 from subsalt.earth.topography import Topography
 from subsalt.errors import GeometryError
+from subsalt.option_arguments import of_kind
 from subsalt.propagation.options import PropagationOptions
 
 #: positions this far outside, in cells, count as on the edge: coordinates are rounded to centimetres
@@ -23,24 +25,20 @@ EDGE = 1e-3
 ON_SURFACE = 1e-2
 
 
-def check_survey(model: ModelLike, survey: Survey, options: PropagationOptions) -> None:
-    """Refuse a survey that does not lie on the model.
-
-    Parameters
-    ----------
-    model : ModelLike
-        Its grid rules.
-    survey : Survey
-        Sources and receivers, local coordinates.
-    options : PropagationOptions
-        Whether there is a free surface, and where.
+def check_arguments(model: EarthModel, survey: Survey, wavelet: Wavelet, options: PropagationOptions) -> None:
+    """Refuse arguments of another type, and a survey that does not lie on the model.
 
     Raises
     ------
+    ConfigError
+        For a model, survey or wavelet of another type (E777).
     GeometryError
         For no shots, a line on a volume or the reverse, positions outside the model, and shots of which nothing would
         be heard.
     """
+    of_kind("model", model, EarthModel)
+    of_kind("survey", survey, Survey)
+    of_kind("wavelet", wavelet, Wavelet)
     grid = model.grid
     if not survey.shots:
         raise GeometryError("the survey has no shots", "check the selection of shots", code="E304")
