@@ -321,13 +321,21 @@ def test_packed_models(medium: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "ranks", "widths"), pairs([4, 8], [2, 3, 4, 5], [(23, 31), (60, 3), (0, 40), (9, 9)])
+    ("order", "ranks", "widths", "ahead"),
+    pairs(
+        [4, 8],
+        [2, 3, 4, 5],
+        [(23, 31), (60, 3), (0, 40), (9, 9)],
+        [(1, 0.5), (2, 0.2), (4, 0.0)],
+    ),
 )
-def test_cuts_in_and_near_the_layer(order: int, ranks: int, widths: tuple[int, int]) -> None:
+def test_cuts_in_and_near_the_layer(
+    order: int, ranks: int, widths: tuple[int, int], ahead: tuple[int, float]
+) -> None:
     """Wide layers, so that cuts fall inside them, on their edges and within reach of them."""
     problem = make_problem((101, 34, 19), "vti", "pml", order, widths=(*widths, 3, 5, 4, 6))
-    for depth, come in ((1, 0.5), (2, 0.2), (4, 0.0)):
-        check(problem, ranks, depth=depth, come=come, steps=9)
+    depth, come = ahead
+    check(problem, ranks, depth=depth, come=come, steps=9)
 
 
 def test_a_slope_too_small_near_the_layer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,22 +348,18 @@ def test_a_slope_too_small_near_the_layer_is_noticed(monkeypatch: pytest.MonkeyP
     pass_of.cache_clear()
 
 
-@pytest.mark.parametrize("nx", range(33, 60, 3))
-@pytest.mark.parametrize("ranks", [3, 4])
-def test_slabs_as_thin_as_the_halo(nx: int, ranks: int) -> None:
+@pytest.mark.parametrize(("nx", "ranks", "depth"), pairs(range(33, 60, 3), [3, 4], [1, 3]))
+def test_slabs_as_thin_as_the_halo(nx: int, ranks: int, depth: int) -> None:
     problem = make_problem((nx, 21, 17), "isotropic", "pml", 8, widths=(4, 6, 3, 3, 4, 4))
-    for depth in (1, 3):
-        check(problem, ranks, depth=depth, steps=5)
+    check(problem, ranks, depth=depth, steps=5)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 40])
-@pytest.mark.parametrize("threads", [1, 2, 3, 5])
-def test_tiles_and_threads(monkeypatch: pytest.MonkeyPatch, rows: int, threads: int) -> None:
+@pytest.mark.parametrize(("rows", "threads", "come"), pairs([1, 7, 40], [1, 2, 3, 5], [0.0, 0.5]))
+def test_tiles_and_threads(monkeypatch: pytest.MonkeyPatch, rows: int, threads: int, come: float) -> None:
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, 4, 1))
     problem = make_problem((120, 40, 21), "isotropic", "pml", 8)
     with cpu.forced(threads=threads):
-        for come in (0.0, 0.5):
-            check(problem, 2, depth=4, come=come)
+        check(problem, 2, depth=4, come=come)
 
 
 def test_samples_below_the_smallest_normal_number_are_flushed_in_passes_too() -> None:
