@@ -23,7 +23,7 @@ from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State, pack
 from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
-from thorough import pairs
+from thorough import ALL, pairs
 
 DEPTHS = [1, 2, 3, 4, 5, 6]
 
@@ -97,17 +97,23 @@ def test_tiles_of_a_tilted_medium(monkeypatch: pytest.MonkeyPatch, boundary: str
 def test_deep_passes(
     monkeypatch: pytest.MonkeyPatch, medium: str, boundary: str, order: int, free_surface: bool
 ) -> None:
-    """Steps fewer than a pass is deep, whole passes, and a remainder; with what goes in and out, and without."""
+    """Steps fewer than a pass is deep, whole passes, and a remainder; with what goes in and out, and without.
+
+    Of each number of steps, and of each way to cut, half are tried with it in ``make test``, and half without.
+    """
+    ways = ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6))
     problem = make_problem(SHAPES[3], medium, boundary, order, free_surface=free_surface)
-    for steps in (1, 3, 6, 11):
+    for i, steps in enumerate((1, 3, 6, 11)):
         want, bare = run(problem, steps, native=False), run(problem, steps, native=False, work=Work())
-        for threads, rows, depth in ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6)):
+        for j, (threads, rows, depth) in enumerate(ways):
             monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth, 1 + depth % 2): c)
             problem.cache.clear()
             with cpu.forced(threads=threads):
-                assert same(run(problem, steps, native=True), want), (steps, threads, rows, depth)
-                got = run(problem, steps, native=True, work=Work())
-                assert same(got, bare), (steps, threads, rows, depth)
+                if ALL or (i + j) % 2 == 0:
+                    assert same(run(problem, steps, native=True), want), (steps, threads, rows, depth)
+                if ALL or (i + j) % 2 == 1:
+                    got = run(problem, steps, native=True, work=Work())
+                    assert same(got, bare), (steps, threads, rows, depth)
 
 
 @pytest.mark.parametrize("ny", [9, 11, 16, 19, 23, 27, 31])
