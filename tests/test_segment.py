@@ -101,11 +101,11 @@ def test_deep_passes(
 
     Of each number of steps, and of each way to cut, half are tried with it in ``make test``, and half without.
     """
-    ways = ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6))
+    cuts = ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6))
     problem = make_problem(SHAPES[3], medium, boundary, order, free_surface=free_surface)
     for i, steps in enumerate((1, 3, 6, 11)):
         want, bare = run(problem, steps, native=False), run(problem, steps, native=False, work=Work())
-        for j, (threads, rows, depth) in enumerate(ways):
+        for j, (threads, rows, depth) in enumerate(cuts):
             monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth, 1 + depth % 2): c)
             problem.cache.clear()
             with cpu.forced(threads=threads):
