@@ -238,7 +238,7 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
 
 def counters_of(plan: Any, record: dict[str, Any]) -> dict[str, Any]:
     """Return what a plan counts and whether the run counted the same; of a time migration, its blocks."""
-    if not hasattr(plan, "decision"):
+    if not hasattr(plan.basis, "decision"):
         blocks = len(plan.basis.layout.blocks)
         return {
             "strategy": "",
