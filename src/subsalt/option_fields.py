@@ -154,7 +154,8 @@ def whole(least: int = 0) -> Check:
     """Return the check of an option that takes whole numbers from `least` upwards."""
 
     def check(name: str, value: object) -> None:
-        if not isinstance(value, numbers.Integral) or int(value) < least:
+        # True is a whole number to Python
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
             raise ConfigError(f"{name} = {value!r}", f"use a whole number from {least} upwards", code="E104")
 
     return check

@@ -183,6 +183,7 @@ def test_numbers_that_are_none_and_more_shots_than_there_are():
         ({"seed": 2}, "E897"),
         ({"threshold": 0.1}, "E897"),
         ({"subset": 0}, "E104"),
+        ({"subset": True}, "E104"),
         ({"subset": 2, "seed": -1}, "E104"),
         ({"subset": 2, "threshold": 1.0}, "E104"),
     ],

@@ -208,7 +208,7 @@ def test_a_start_a_mask_and_steps_on_traces(survey, whole, tmp_path):
 def test_it_is_planned_and_checked(whole, subsalt_command):
     code, out, _ = subsalt_command("plan", whole.parent / "job.toml", "--no-measure")
     assert code == 0
-    assert "3 iterations at most behind the migration" in out
+    assert "3 iterations at most after the migration" in out
     planned = json.loads(subsalt_command("plan", whole.parent / "job.toml", "--no-measure", "--json")[1])
     points = GRID.size
     # of this run directory the states that are there are taken off

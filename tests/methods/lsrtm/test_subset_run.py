@@ -191,7 +191,7 @@ def test_it_is_planned_by_the_shots_it_draws(whole, subsalt_command):
     # the last state, that inside its iteration, the illumination, and the heads of three files
     assert there == 4 * 8 * GRID.size + 3 * 128
     said = subsalt_command("plan", whole.parent / "job.toml", "--no-measure")[1]
-    assert "2 iterations of 2 of 3 shots behind the migration" in said
+    assert "2 iterations of 2 of 3 shots after the migration" in said
     assert "4 rounds, by turns" in said
 
 

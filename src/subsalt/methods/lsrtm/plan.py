@@ -74,10 +74,10 @@ def _behind_the_first(keys: InversionSection, shots: int, units: int) -> str:
     if keys.domain == "image":
         return f"image domain: a second round {each}; then {iterations} without wavefields"
     if not keys.draws:
-        return f"least squares: {iterations} at most behind the migration that this plan is of; each {each}"
+        return f"least squares: {iterations} at most after the migration planned here; each {each}"
     return (
-        f"least squares: {iterations} of {keys.subset} of {counted(shots, 'shot')} behind the migration that this plan "
-        f"is of, {counted(units, 'shot')} together, {units / shots:.3g} times all; "
+        f"least squares: {iterations} of {keys.subset} of {counted(shots, 'shot')} after the migration planned "
+        f"here, {counted(units, 'shot')} together, {units / shots:.3g} times all; "
         f"{counted(keys.last_round, 'round')}, by turns: one models and migrates the shots drawn, about "
         f"{ITERATION:g} times the time of their migration, one models them again for the length of the step, about "
         f"{MODELLING:g} times"
