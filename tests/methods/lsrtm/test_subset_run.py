@@ -87,6 +87,7 @@ def test_everything_that_shows_a_misfit_says_of_which_shots(whole, tmp_path):
     rounds = [e for e in events if e["event"] == "round" and e["round"]]
     assert [e["drawn"] for e in rounds] == [Draws(ids, 2, 3).drawn(k) for k in (1, 1, 2, 2)]
     assert [e["half"] for e in rounds] == ["direction", "step"] * ITERATIONS
+    assert [e.get("misfit_of") for e in rounds] == [None, "the 2 of 3 shots drawn, before the step", None, of]
     assert [e["iteration"] for e in rounds] == [1, 1, 2, 2]
     assert json.loads((whole / "run.json").read_text())["inversion"]["misfit_of"] == of
     page = (whole / "report.html").read_text()

@@ -237,8 +237,9 @@ class LeastSquaresRun(ShotsRun):
         files = [state.folder / name for name in facts.pop("files")]
         reason = str(facts["reason"])
         if reason:
+            whose = f" of {of}" if (of := facts.get("misfit_of")) else ""
             left = f"{facts['relative_misfit']:.3g} of that of the start"
-            state.request.say(f"the iteration ends: {reason}; misfit {left}")
+            state.request.say(f"the iteration ends: {reason}; misfit{whose} {left}")
         superseded = []
         if state.round > 0:
             before = RoundFiles(state.folder, state.round - 1)

@@ -88,6 +88,8 @@ class SubsetRun(LeastSquaresRun):
         if number > 0:
             facts["drawn"] = self._taken(RoundFiles(self.state.folder, number - 1))
             facts["half"] = "step" if self._ends(number) else "direction"
+            if self._ends(number):
+                facts["misfit_of"] = misfit_is_of(RoundFiles(self.state.folder, number).history())
         return facts
 
     def _more_files(self, shots: Sequence[int], hashes: Mapping[int, str]) -> list[Path]:
