@@ -104,6 +104,12 @@ def test_a_check_and_the_run_after_it_read_the_headers_once(tmp_path, monkeypatc
     assert times == {"shots.sgy": 1}
     survey = survey_of(job, job.open_propagation_model())
     assert times == {"shots.sgy": 1}
-    job.forget()
+    # a file that has changed since the check is read again
+    (shots,) = tmp_path.glob("**/shots.sgy")
+    info = os.stat(shots)
+    os.utime(shots, ns=(info.st_atime_ns, info.st_mtime_ns + 1))
     assert survey_of(job, job.open_propagation_model()).time == survey.time
     assert times == {"shots.sgy": 2}
+    job.forget()
+    assert survey_of(job, job.open_propagation_model()).time == survey.time
+    assert times == {"shots.sgy": 3}

@@ -9,10 +9,11 @@ from subsalt.acquisition.line import GIVEN, JOB, RUN
 from subsalt.acquisition.reciprocity import of_pressure, receiver_gathers
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.io.objects import is_url
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data import flow_of_job, header_names, header_options, open_geometry
 from subsalt.job.data_sections import parse_ranges
-from subsalt.job.inputs import data_files
+from subsalt.job.inputs import data_files, geometry_files
 from subsalt.job.signal.first_break_edge import BreakEdge, edge_of
 from subsalt.job.signal.traces import OF_POSITIONS, treated
 from subsalt.methods.rtm.topography import on_topography
@@ -86,12 +87,23 @@ def open_survey(
         place, _ = frame_given(job, frame)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
         return with_treatment(select_shots(dense, section.shots), job, comm or single())
-    # what a check has read, the run after it need not read again
-    survey = read_once(
-        lambda: job.remember(f"survey in {frame}", lambda: _read_survey(job, section, frame, headers)),
-        comm or single(),
-    )
+    survey = read_once(lambda: _kept_or_read(job, section, frame, headers), comm or single())
     return with_treatment(on_topography(job, survey), job, comm or single())
+
+
+def _kept_or_read(
+    job: RtmTables, section: DataSection, frame: Frame | None, headers: KeptHeaders | None
+) -> Survey:
+    """Return the survey that a check has read, so that the run after it need not; read it where a file has changed."""
+    files = [*data_files(job), *(path for paths in geometry_files(job).values() for path in paths)]
+    if any(is_url(path) for path in files):
+        return _read_survey(job, section, frame, headers)
+    there = [(path, path.stat()) for path in files]
+    state = hash(tuple((str(path), s.st_ino, s.st_size, s.st_mtime_ns) for path, s in there))
+    survey: Survey = job.remember(
+        f"survey in {frame} of {state}", lambda: _read_survey(job, section, frame, headers)
+    )
+    return survey
 
 
 def _read_survey(
