@@ -7,9 +7,9 @@ an ARM Debian with NumPy and SciPy for ARM. Their hashes must be those that v3 a
 too. QEMU computes what the processor would, instruction by instruction, so nothing here says how fast an ARM processor
 is. ``--only "2-D"`` takes the jobs with that in their names, and no demo.
 
-The jobs take minutes under QEMU, the demo an hour. Each result is kept in build/aarch64/results as soon as it is known,
-for the kernels, sources, jobs and emulator that it comes from, and so is each shot of the demo: a run that was stopped
-goes on, and ``--kept`` runs nothing and reports what is there.
+The jobs take minutes under QEMU, the demo more than an hour. Each result is kept in build/aarch64/results as soon as
+it is known, for the kernels, sources, jobs and emulator that it comes from, and so is each shot of the demo: a run that
+was stopped goes on, and ``--kept`` runs nothing and reports what is there.
 
 debootstrap fetches the Debian (it wants to be root) and nothing of it is installed or started: its packages are
 unpacked, and QEMU looks for libraries there. It is kept, with what is compiled, in build/aarch64.
@@ -200,7 +200,7 @@ def run_demo(results: Results) -> None:
     if results.demo_file.exists():
         return
     folder = results.folder / "demo"
-    print(f"running the quick demo under QEMU, an hour; its shots are kept in {folder}", flush=True)
+    print(f"running the quick demo under QEMU, more than an hour; its shots are kept in {folder}", flush=True)
     said, seconds = emulated("-m", "subsalt", "demo", "--quick", "--json", "--out", folder)
     results.demo_file.write_text(
         json.dumps(json.loads(said) | {"seconds_of_last_run": round(seconds)}), "utf-8"
