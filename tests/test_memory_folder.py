@@ -28,7 +28,7 @@ def test_a_folder_that_starts_no_program_is_left_alone(
 
 
 @pytest.mark.parametrize("why", [None, "no room"])
-def test_temporary_files_go_there_unless_somebody_said_where(
+def test_temporary_files_go_there_unless_tmpdir_is_set(
     monkeypatch: pytest.MonkeyPatch, why: str | None
 ) -> None:
     monkeypatch.setattr(memory_folder, "ALL", False)
