@@ -127,6 +127,16 @@ def pytest_fixture_setup(fixturedef, request):
         made |= {path for path in base.iterdir() if not path.is_symlink()} - before
 
 
+def forget_devices():
+    """Forget the plug-in and where the last run of this process computed: later tests look for GPUs again."""
+    from subsalt.kernels import cuda_library
+    from subsalt.parallel.comm import single
+    from subsalt.propagation import devices
+
+    cuda_library.forget()
+    devices.settle(single(), "cpu")
+
+
 @pytest.fixture
 def emulated(monkeypatch):
     """Let the device ``cuda`` of this process, and of those it starts, be the emulated one."""
@@ -137,7 +147,7 @@ def emulated(monkeypatch):
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(EMULATED_PLUGIN))
     cuda_library.forget()
     yield cuda_library
-    cuda_library.forget()
+    forget_devices()
 
 
 @pytest.fixture(params=["emulated", pytest.param("real", marks=pytest.mark.gpu)])
@@ -158,7 +168,7 @@ def gpu_device(request, monkeypatch):
         NO_GPU.append(f"no GPU: {availability.why or 'the plug-in is the emulated one'}")
         pytest.skip(NO_GPU[0])
     yield cuda_library
-    cuda_library.forget()
+    forget_devices()
 
 
 @pytest.fixture
