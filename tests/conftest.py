@@ -62,9 +62,10 @@ NO_GPU: list[str] = []
 
 
 def pytest_addoption(parser):
-    """``--cpu FILE``: see `cpu_record`; ``--forks N``: see `forked_workers`."""
+    """``--cpu FILE``: see `cpu_record`; ``--forks N``, ``--order SEED``: see `forked_workers`."""
     parser.addoption("--cpu", metavar="FILE", help="write down what each test takes of the processors")
     parser.addoption("--forks", metavar="N", type=int, default=0, help="run tests in N forks of this process")
+    parser.addoption("--order", metavar="SEED", type=int, help="with --forks: take the files in a random order")
 
 
 def pytest_configure(config):
@@ -73,7 +74,7 @@ def pytest_configure(config):
     if path := config.getoption("--cpu"):
         config.pluginmanager.register(CpuRecord(Path(config.rootpath, path), tells=not is_worker))
     if count := config.getoption("--forks"):
-        config.pluginmanager.register(ForkedWorkers(count))
+        config.pluginmanager.register(ForkedWorkers(count, config.getoption("--order")))
     if not is_worker:
         folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
         os.environ[once.FOLDER] = folder.name

@@ -4,6 +4,9 @@ The tests are collected once, and the workers are forks of the process that did 
 interpreter of its own, which imports and collects everything again: half a minute of CPU each. A worker takes the files
 one after the other, whichever is next, and all tests of a file run in one worker: what its fixtures make is made once.
 
+Which tests share a worker depends on the load of the machine, so nothing may depend on it: `--order SEED` takes the files
+in a random order, for whoever wants to see that.
+
 A worker that dies, in a test that ends its process, say, is told as the failure of that test; another one does the rest
 of its file.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import atexit
 import mmap
 import os
+import random
 import struct
 import sys
 import weakref
@@ -34,10 +38,12 @@ class ForkedWorkers:
     ----------
     count : int
         Number of workers.
+    order : int, optional
+        Seed of a random order of the files.
     """
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, count: int, order: int | None = None) -> None:
+        self.count, self.order = count, order
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Run the tests; None, which leaves it to pytest, where nothing is to be run."""
@@ -48,7 +54,10 @@ class ForkedWorkers:
             raise pytest.UsageError(
                 f"--forks: this process has {tasks} threads, and a fork of it could hang: set OMP_NUM_THREADS=1"
             )
-        Crew(session, min(self.count, len(files_of(session.items)))).run()
+        files = spread(files_of(session.items))
+        if self.order is not None:
+            random.Random(self.order).shuffle(files)
+        Crew(session, files, min(self.count, len(files))).run()
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
@@ -95,13 +104,15 @@ class Crew:
     ----------
     session : pytest.Session
         With the tests that were collected.
+    files : list of list of pytest.Item
+        The tests by their files, in the order in which workers take them.
     count : int
         Number of workers.
     """
 
-    def __init__(self, session: pytest.Session, count: int) -> None:
+    def __init__(self, session: pytest.Session, files: list[list[pytest.Item]], count: int) -> None:
         self.session, self.config = session, session.config
-        self.files = spread(files_of(session.items))
+        self.files = files
         #: a byte that all see: not 0 when no further test shall begin
         self.ends = mmap.mmap(-1, 1)
         self.base = session.config._tmp_path_factory.getbasetemp()

@@ -17,8 +17,9 @@ FILES = {
         from forked_workers import ForkedWorkers
         def pytest_addoption(parser):
             parser.addoption("--forks", type=int, default=0)
+            parser.addoption("--order", type=int)
         def pytest_configure(config):
-            config.pluginmanager.register(ForkedWorkers(config.getoption("--forks")))
+            config.pluginmanager.register(ForkedWorkers(config.getoption("--forks"), config.getoption("--order")))
         """,
     "test_a.py": """
         import os, pathlib, pytest, warnings
@@ -85,6 +86,13 @@ def test_forks_run_what_was_collected_once(tmp_path):
     code, said = session(tmp_path, "--forks", "1", "-x")
     assert code == 1
     assert "1 failed, 5 passed" in said
+    orders = set()
+    for seed in "012345":
+        code, said = session(tmp_path, "--forks", "1", "--order", seed, "-v")
+        assert code == 1
+        assert "2 failed, 6 passed, 1 skipped, 1 warning" in said
+        orders.add(tuple(dict.fromkeys(re.findall(r"^test_[abc]", said, re.MULTILINE))))
+    assert len(orders) > 1
 
 
 def test_files_of_a_folder_are_spread_over_the_session():
