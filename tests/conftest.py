@@ -65,7 +65,9 @@ def pytest_addoption(parser):
     """``--cpu FILE``: see `cpu_record`; ``--forks N``, ``--order SEED``: see `forked_workers`."""
     parser.addoption("--cpu", metavar="FILE", help="write down what each test takes of the processors")
     parser.addoption("--forks", metavar="N", type=int, default=0, help="run tests in N forks of this process")
-    parser.addoption("--order", metavar="SEED", type=int, help="with --forks: take the files in a random order")
+    parser.addoption(
+        "--order", metavar="SEED", type=int, help="with --forks: take the files in a random order"
+    )
 
 
 def pytest_configure(config):

@@ -4,8 +4,8 @@ The tests are collected once, and the workers are forks of the process that did 
 interpreter of its own, which imports and collects everything again: half a minute of CPU each. A worker takes the files
 one after the other, whichever is next, and all tests of a file run in one worker: what its fixtures make is made once.
 
-Which tests share a worker depends on the load of the machine, so nothing may depend on it: `--order SEED` takes the files
-in a random order, for whoever wants to see that.
+Which tests share a worker depends on the load of the machine, so nothing may depend on it: `--order SEED` takes the
+files in a random order, for whoever wants to see that.
 
 A worker that dies, in a test that ends its process, say, is told as the failure of that test; another one does the rest
 of its file.
