@@ -10,7 +10,7 @@ from break_surveys import DT, F0, LAYOUTS, SUBJECTS, altered, context, findings,
 
 from subsalt.acquisition.first_breaks import near_line
 from subsalt.check import SampledShot, load_rules, run_rules
-from subsalt.check.moveout import corrected_findings, flatness, rms_velocity
+from subsalt.check.moveout import _Windows, corrected_findings, flatness, rms_velocity
 from subsalt.earth.model import EarthModel
 
 PERIOD = 1.0 / F0
@@ -165,3 +165,14 @@ def test_receivers_at_their_sources_break_no_rule():
             context("streamer", lambda i, s: {"rcv": np.repeat(s.src[None], len(s.rcv), axis=0)})
         )
     assert [f.code for f in reported] == ["W355"]
+
+
+def test_windows_reach_beyond_the_record_as_zeros():
+    x = np.arange(1.0, 11.0).reshape(2, 5)
+    windows = _Windows(x, 1)
+    middles = np.array([[0.4, 2.0], [-9.0, 4.0], [-1.0, 40.0]])
+    assert windows.about(middles).tolist() == [
+        [[0, 1, 2], [7, 8, 9]],
+        [[0, 0, 0], [9, 10, 0]],
+        [[0, 0, 1], [0, 0, 0]],
+    ]

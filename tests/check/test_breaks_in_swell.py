@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from break_surveys import DT, F0, SUBJECTS, altered, context, later, modelled, wavelet
 
-from subsalt.acquisition.band import cut_low, dominant_period, low_cut
+from subsalt.acquisition.band import _quantile, cut_low, dominant_period, low_cut
 from subsalt.acquisition.first_breaks import first_breaks, pick, reader_of
 from subsalt.check import load_rules, run_rules
 from subsalt.check.break_fits import onset
@@ -162,3 +162,12 @@ def test_what_stays_unclear_is_unchecked():
     findings = run_rules(context(survey=survey), [r for r in load_rules() if r.subject == "first_breaks"])
     assert [f.level for f in findings] == ["unchecked"]
     assert "clear enough" in findings[0].message
+
+
+def test_the_quantile_of_few_numbers_is_that_of_numpy():
+    rng = np.random.default_rng(8)
+    for n in (*range(1, 24), 500):
+        x = rng.standard_normal(n)
+        assert [_quantile(x, q) for q in (0.0, 0.1, 0.37, 1.0)] == np.quantile(
+            x, (0.0, 0.1, 0.37, 1.0)
+        ).tolist()

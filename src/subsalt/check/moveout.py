@@ -20,7 +20,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 
 #: factors of the rms velocity that are tried: structure and wrong velocities bend events
-FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)
+FACTORS = np.array([0.75, 0.85, 1.0, 1.15, 1.3])
 #: windows that must differ, their mean semblance without moveout (incoherent traces have 1 over their number), and by
 #: which factor it must be the larger; field gathers have about half, and corrected ones four times
 WINDOWS, FLAT, MORE = 3, 0.15, 2.0
@@ -63,14 +63,15 @@ def flatness(
     x = np.divide(x, level, out=np.zeros_like(x), where=level > 1e-3 * level.max())
     half = max(1, round(period / dt))
     flat, bent = [], []
+    windows = _Windows(x, half)
     for t in t0 + dt * np.arange(2 * half, x.shape[1] - 2 * half, half):
         if t <= 0:
             continue
         v = float(velocity(np.array([t]))[0])
-        here = _cut(x, np.full(len(x), t), dt, t0, half)
-        there = [_cut(x, np.hypot(t, offset / (f * v)), dt, t0, half) for f in FACTORS]
+        here = windows.about(np.full(len(x), (t - t0) / dt))
+        there = windows.about((np.hypot(t, offset / (FACTORS[:, None] * v)) - t0) / dt)
         # what a mute or the end of the record leaves of both
-        live = here.any(axis=1) & np.all([c.any(axis=1) for c in there], axis=0)
+        live = here.any(axis=1) & there.any(axis=2).all(axis=0)
         far = float(offset[live].max(initial=0.0))
         if live.sum() < FEWEST or np.hypot(t, far / (FACTORS[-1] * v)) - t < 1.5 * period:
             continue
@@ -83,12 +84,21 @@ def flatness(
     return float(np.mean(np.array(flat)[strong])), float(np.mean(np.array(bent)[strong])), len(flat)
 
 
-def _cut(x: NDArray, times: NDArray, dt: float, t0: float, half: int) -> NDArray[np.float64]:
-    """Return a window (n, 2 half + 1) of each trace about its time; zeros beyond the record."""
-    first = np.round((times - t0) / dt).astype(np.int64) - half
-    index = first[:, None] + np.arange(2 * half + 1)
-    good = (index >= 0) & (index < x.shape[1])
-    return np.where(good, np.take_along_axis(x, np.clip(index, 0, x.shape[1] - 1), axis=1), 0.0)
+class _Windows:
+    """Windows of traces (n, nt), `half` samples to either side of their middles; zeros beyond the record."""
+
+    def __init__(self, x: NDArray[np.float64], half: int) -> None:
+        self.nt, self.half = x.shape[1], half
+        # room for a window that lies beyond either end
+        self.padded = np.pad(x, ((0, 0), (2 * half + 1, 2 * half + 1)))
+        self.begins = np.arange(len(x)) * self.padded.shape[1]
+        self.places = np.arange(2 * half + 1)
+
+    def about(self, middle: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return windows (..., n, 2 half + 1) about samples (..., n), which are rounded."""
+        width = 2 * self.half + 1
+        first = np.clip(np.round(middle).astype(np.int64) - self.half, -width, self.nt) + width
+        return self.padded.ravel()[(self.begins + first)[..., None] + self.places]
 
 
 def _semblance(part: NDArray[np.float64]) -> float:

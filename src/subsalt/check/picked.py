@@ -18,7 +18,7 @@ from subsalt.acquisition.first_breaks import (
 )
 from subsalt.check.break_fits import Measured, measure
 from subsalt.check.context import Context, SurveyExtent
-from subsalt.check.looked_at import moved_by, samples, wavelet_of
+from subsalt.check.looked_at import cut_of, moved_by, samples, wavelet_of
 
 #: s/m; times that grow by less, at 20 km/s, have no moveout
 NO_MOVEOUT = 5e-5
@@ -41,9 +41,10 @@ def breaks(context: Context) -> list[ShotBreaks]:
             parts = [
                 (i.shot, rows := spread(len(i.data), MOST_TRACES), i.data[rows]) for i in samples(context)
             ]
-            parts = [p for p in parts if np.isfinite(p[2]).all() and p[2].shape[1] == survey.time.nt]
-            cut = low_cut([p[2] for p in parts], survey.time.dt)
-            picks = [breaks_of(*p, survey.time.dt, survey.time.t0, cut) for p in parts]
+            regular = [p for p in parts if np.isfinite(p[2]).all() and p[2].shape[1] == survey.time.nt]
+            whole = len(regular) == len(parts)
+            cut = cut_of(context) if whole else low_cut([p[2] for p in regular], survey.time.dt)
+            picks = [breaks_of(*p, survey.time.dt, survey.time.t0, cut) for p in regular]
         context.facts["_breaks"] = picks
     picked: list[ShotBreaks] = context.facts["_breaks"]
     return picked
