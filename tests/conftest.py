@@ -1,11 +1,13 @@
 """Lets tests import the helper modules of this folder, and run commands in this process."""
 
 import gc
+import io
 import os
 import shutil
 import signal
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,7 +86,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what `make test-all` alone tries: tests that are marked so, and half of those of kernels with many
+    """Leave out what `make test-all` alone tries: tests that are marked so, and half of those of kernels with several
     parameters, which are tried on one depth axis or the other (`thorough.alternating`).
     """
     tests, left_out = {}, set()
@@ -194,6 +196,25 @@ def subsalt_command(monkeypatch, capfd):
     yield call
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="module")
+def undrawn():
+    """Return a context in which a picture is a file of one pixel: for tests of which pictures there are."""
+    from PIL import Image
+
+    from subsalt.view import style
+
+    out = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(out, "PNG")
+
+    @contextmanager
+    def inside():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(style, "png_bytes", lambda fig, facts: out.getvalue())
+            yield
+
+    return inside
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,26 +34,42 @@ def points_everywhere(problem: Problem, n: int, seed: int) -> Points:
 
 def work_for(problem: Problem, snapshot_times: range = range(1, NT, 3)) -> Work:
     """Return two sources (one ends early), two recorders (one ends early), snapshots and a correlation."""
-    rng = np.random.default_rng(5)
     shape = problem.layout.shape3
-
-    def series(n: int, nt: int) -> np.ndarray:
-        return np.asfortranarray(rng.uniform(-1, 1, (n, nt)).astype(np.float32))
-
+    samples, energy, partners = _numbers(shape)
     sources = [
-        Source(points_everywhere(problem, n, s), series(n, nt)) for n, s, nt in ((40, 1, NT), (5, 2, 7))
+        Source(points_everywhere(problem, n, s), given)
+        for (n, s), given in zip(((40, 1), (5, 2)), samples, strict=True)
     ]
     recorders = [
         Recorder(points_everywhere(problem, n, s), np.zeros((n, nt), np.float32, order="F"))
         for n, s, nt in ((30, 3, NT), (6, 4, 9))
     ]
-    box = Box((2, 0, 3), (shape[0] - 1, shape[1] - (shape[1] > 1), shape[2]))
+    box = _snapped(shape)
     snapshots = Snapshots(box, {it: np.zeros(box.shape, np.float32) for it in snapshot_times})
-    snapshots.energy, snapshots.scale = rng.uniform(0, 1, box.shape).astype(np.float32), 0.3
-    other = Box((0, 0, 1), (shape[0] - 3, shape[1], shape[2] - 2))
-    partners = {it: rng.uniform(-1, 1, other.shape).astype(np.float32) for it in range(0, NT, 2)}
+    snapshots.energy, snapshots.scale = energy.copy(), 0.3
+    other = _imaged(shape)
     image = np.zeros(other.shape, np.float32)
     return Work(sources, recorders, snapshots, Correlation(other, partners, image, 0.7))
+
+
+def _snapped(shape: tuple[int, int, int]) -> Box:
+    return Box((2, 0, 3), (shape[0] - 1, shape[1] - (shape[1] > 1), shape[2]))
+
+
+def _imaged(shape: tuple[int, int, int]) -> Box:
+    return Box((0, 0, 1), (shape[0] - 3, shape[1], shape[2] - 2))
+
+
+@lru_cache(maxsize=1)
+def _numbers(shape: tuple[int, int, int]) -> tuple[list[np.ndarray], np.ndarray, dict[int, np.ndarray]]:
+    """Return what nothing changes, drawn once for a grid: samples of sources, an energy, and partners."""
+    rng = np.random.default_rng(5)
+    samples = [
+        np.asfortranarray(rng.uniform(-1, 1, given).astype(np.float32)) for given in ((40, NT), (5, 7))
+    ]
+    energy = rng.uniform(0, 1, _snapped(shape).shape).astype(np.float32)
+    partners = {it: rng.uniform(-1, 1, _imaged(shape).shape).astype(np.float32) for it in range(0, NT, 2)}
+    return samples, energy, partners
 
 
 def by_segment(kernels: Any, problem: Problem, state: State, n: int, work: Work) -> bool:

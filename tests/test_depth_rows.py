@@ -102,7 +102,7 @@ def test_a_constant_scale_is_a_uniform_axis_of_another_spacing(medium, boundary,
         random = random_state(uniform)
         start = [random.prev, random.curr]
         scaled = [[scale**0.5 * u for u in level] for level in start]
-        n = sample(8, 20)
+        n = sample(4, 20)
         for a, b in zip(advanced(uniform, start, n), advanced(stretch, scaled, n), strict=True):
             # up to 20 steps of a few hundred roundings each
             assert np.abs(b - scale**0.5 * a).max() <= 1e-12 * np.abs(a).max()
@@ -138,7 +138,7 @@ def test_energy_is_conserved_in_a_closed_box(medium, ndim, surface):
         return 0.5 * float((weight * (kinetic - sum((l * u)[inside] for l, u in pairs))).sum())
 
     first = energy()
-    for _ in range(sample(100, 400)):
+    for _ in range(sample(50, 400)):
         reference.time_step(problem, state)
         state.rotate()
     assert abs(energy() - first) <= 1e-11 * first
@@ -181,7 +181,7 @@ def test_time_reversal_is_the_exact_adjoint(medium, boundary, surface):
             for a, n in enumerate(problem.layout.shape3)
         ]
         nodes = [tuple(int(rng.choice(i)) for i in inside) for _ in range(7)]
-        nt = sample(25, 50)
+        nt = sample(15, 50)
         x, y = rng.standard_normal((3, nt)), rng.standard_normal((4, nt))
         forward = float((modelled(problem, nodes[:3], x, nodes[3:]) * y).sum())
         backward = modelled(problem, nodes[3:], y[:, ::-1], nodes[:3])[:, ::-1]

@@ -60,35 +60,42 @@ def rounding_bound(problem, state) -> dict[str, float]:
     return {"field": field, "memory": ops * eps * (psi + layer + second)}
 
 
-@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("medium", MEDIA)
-def test_one_step_agrees_with_the_reference_to_rounding(medium, boundary, ndim, isa):
+def test_one_step_agrees_with_the_reference_to_rounding(medium, boundary, ndim):
     for order, surface in itertools.product(ORDERS, (False, True)):
         kw = {"ndim": ndim, "free_surface": surface}
         p64 = make_problem(SHAPES[ndim], medium, boundary, order, dtype=np.float64, **kw)
         p32 = make_problem(SHAPES[ndim], medium, boundary, order, **kw)
         ref = random_state(p64)
-        got = to_cpu(p32, ref)
+        states = {isa: to_cpu(p32, ref) for isa in ISAS}
         bound = rounding_bound(p64, ref)
-        before = [a.copy() for a in got.prev]
-        with cpu.forced(isa):
-            step(cpu, p32, got)
+        before = [a.copy() for a in states[ISAS[0]].prev]
         step(reference, p64, ref)
-        for a, b in zip(got.curr, ref.curr, strict=True):
-            assert np.abs(a - b).max() <= bound["field"], (order, surface)
-        for name, full in ref.memory.items():
-            want = np.zeros_like(got.memory[name], dtype=np.float64)
-            compact(p64, name, full, want)
-            assert np.abs(got.memory[name] - want).max(initial=0) <= bound["memory"], (order, surface, name)
-        outside = np.ones(p32.layout.padded_shape, dtype=bool)
-        outside[p32.layout.interior] = False
-        if surface:  # the odd images are written, and only they
-            x, y, _ = p32.layout.interior
-            outside[x, y, 16 - p32.radius : 16] = False
-        for a, b in zip(got.curr, before, strict=True):
-            assert a[outside].tobytes() == b[outside].tobytes() == bytes(4 * int(outside.sum()))
+        for isa, got in states.items():
+            with cpu.forced(isa):
+                step(cpu, p32, got)
+            for a, b in zip(got.curr, ref.curr, strict=True):
+                assert np.abs(a - b).max() <= bound["field"], (order, surface, isa)
+            for name, full in ref.memory.items():
+                want = np.zeros_like(got.memory[name], dtype=np.float64)
+                compact(p64, name, full, want)
+                off = np.abs(got.memory[name] - want).max(initial=0)
+                assert off <= bound["memory"], (order, surface, name, isa)
+            outside = outside_of(p32)
+            for a, b in zip(got.curr, before, strict=True):
+                assert a[outside].tobytes() == b[outside].tobytes() == bytes(4 * int(outside.sum()))
+
+
+def outside_of(problem):
+    """Return where a step writes nothing, as a mask of padded arrays."""
+    outside = np.ones(problem.layout.padded_shape, dtype=bool)
+    outside[problem.layout.interior] = False
+    if problem.free_surface:  # the odd images are written, and only they
+        x, y, _ = problem.layout.interior
+        outside[x, y, 16 - problem.radius : 16] = False
+    return outside
 
 
 def run(problem, start, steps=4, boxes=None, **forced):
@@ -140,7 +147,7 @@ def test_boxes_do_not_change_bits(medium, boundary, isa):
         start = random_state(problem)
         whole = run(problem, start, 2, isa=isa)
         for axis in (0, 1, 2):
-            for at in (0, 1, shape[axis] // 2, 3):
+            for at in (1, shape[axis] // 2):  # empty parts are among the tiny ones
                 parts = list(Box((0, 0, 0), shape).split(axis, at))
                 assert run(problem, start, 2, parts, isa=isa) == whole, (order, axis, at)
                 assert run(problem, start, 2, parts[::-1], isa=isa) == whole, (order, axis, at)

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kernel_problems import depth_axis as depth_axis
-from kernel_problems import make_problem, random_state, to_cpu
+from kernel_problems import drawn_state, make_problem, random_start, to_cpu
 from patience import PATIENCE
 from subsalt import _native
 from subsalt.acquisition.injection import Points
@@ -64,7 +64,7 @@ def part_of(problem: Problem, slab: Slab) -> Problem:
 
 def state_on(problem: Problem, part: Problem, slab: Slab) -> State:
     """Return the random state on a slab; numbers that no step may read are not finite."""
-    whole, m = random_state(problem), problem.radius
+    whole, m = drawn_state(problem), problem.radius
     planes = slice(slab.first, slab.last + 2 * m)
 
     def sliced(a: NDArray) -> NDArray:
@@ -219,8 +219,8 @@ def check(
     """Compare slabs with the whole grid advanced step by step: fields, memory of the layer, what came out."""
     slabs, m = slabs_of(problem, ranks), problem.radius
     work = work_for(problem) if busy else None
+    want = random_start(problem)
     got = advance(problem, slabs, steps, depth, come, work)
-    want = to_cpu(problem, random_state(problem))
     shares = [] if work is None else [share_of(work, s, 0) for s in slabs]
     sources = [] if work is None else work.sources
     everything = Work(sources, [r for w in shares for r in w.recorders])
@@ -427,7 +427,7 @@ def test_passes_are_less_deep_on_thin_slabs() -> None:
 
 def test_impossible_passes_are_refused() -> None:
     problem = make_problem((40, 40, 21), "vti", "pml", 8)
-    state = to_cpu(problem, random_state(problem))
+    state = random_start(problem)
     whole_grid = cuts_of(problem, slabs_of(problem, 1), slabs_of(problem, 1)[0])
     native = SlabPasses(problem, Work(), Sharing(whole_grid, 2, Alone())).native
     levels = state.prev, state.curr, list(state.memory.values())

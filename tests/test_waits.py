@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from kernel_problems import depth_axis as depth_axis
-from kernel_problems import make_problem, random_state, to_cpu
+from kernel_problems import make_problem, random_start
 from segment_work import by_segment, same, work_for
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
@@ -20,7 +20,7 @@ STEPS = 9
 
 
 def run(problem: Problem, work: Work, *, native: bool) -> tuple[State, Work]:
-    state = to_cpu(problem, random_state(problem))
+    state = random_start(problem)
     assert (by_segment if native else by_step)(cpu, problem, state, STEPS, work)
     return state, work
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
-from math import prod
 from typing import TypeVar
 
 import pytest
@@ -61,16 +60,29 @@ def alternating(rows: Sequence[tuple[int, ...]]) -> list[bool]:
     """Return which rows to try, where a row says for each parameter which of its values it has, the last one, of two
     values, independent of the others: those that the colours of a chess board choose.
 
-    So every combination of the other parameters is tried with one value of the last, and every combination of all but
-    one of them with both. All rows are tried where they are not a product of three other parameters at least, and in
-    ``make test-all``.
+    So every combination of the other parameters is tried with one value of the last, and where they are a product
+    every combination of all but one of them with both. Of combinations that `pairs` chose so many more are tried that
+    every value of a parameter meets both. All rows are tried where there is one other parameter or one value of the
+    last, and in ``make test-all``.
     """
-    columns = {column for column in zip(*(row[:-1] for row in rows), strict=True) if len(set(column)) > 1}
-    every = prod(len(set(column)) for column in columns)
-    whole = len({row[:-1] for row in rows}) == every and len(rows) == 2 * every
-    if ALL or len(columns) < 3 or not whole:
+    columns = [column for column in zip(*(row[:-1] for row in rows), strict=True) if len(set(column)) > 1]
+    columns = list(dict.fromkeys(columns))
+    if ALL or len(columns) < 2 or len({row[-1] for row in rows}) < 2:
         return [True] * len(rows)
-    return [(sum(of) + row[-1]) % 2 == 0 for of, row in zip(zip(*columns, strict=True), rows, strict=True)]
+    met: set[tuple[int, int, int]] = set()
+    tried = []
+    for of, row in zip(zip(*columns, strict=True), rows, strict=True):
+        tried.append((sum(of) + row[-1]) % 2 == 0)
+        met |= _with_last(of, row[-1]) if tried[-1] else set()
+    for i, of in enumerate(zip(*columns, strict=True)):
+        if new := _with_last(of, rows[i][-1]) - met:
+            tried[i] = True
+            met |= new
+    return tried
+
+
+def _with_last(of: tuple[int, ...], last: int) -> set[tuple[int, int, int]]:
+    return {(column, value, last) for column, value in enumerate(of)}
 
 
 def _pairs_of(row: tuple[object, ...]) -> set[object]:
