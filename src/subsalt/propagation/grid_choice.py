@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -144,7 +144,7 @@ def _points_needed(
     """Return the points of weights in space; where no grid has the accuracy, for what, and the smallest error."""
     errors = {"direct wave": _direct_errors(stencil)}
     if not imaging:
-        errors["reflection"] = reflection_error(stencil, tilted, Waves.of(wavelet), _POINTS) / _MISS
+        errors["reflection"] = _reflection_errors(stencil, tilted, Waves.of(wavelet).power.tobytes())
     points = {what: _coarsest(error, accuracy) for what, error in errors.items()}
     for what, reach in points.items():
         if reach is None:
@@ -185,6 +185,12 @@ def trace_error(grid: str | float, accuracy: float) -> float | None:
 @cache
 def _direct_errors(stencil: Stencil) -> NDArray[np.float64]:
     return waveform_error(stencil, _POINTS)
+
+
+@lru_cache(maxsize=64)
+def _reflection_errors(stencil: Stencil, tilted: bool, power: bytes) -> NDArray[np.float64]:
+    """Return the errors of a reflection at `_POINTS`: check, plan and run of a job ask for the same ones."""
+    return reflection_error(stencil, tilted, Waves(np.frombuffer(power)), _POINTS) / _MISS
 
 
 def _coarsest(errors: NDArray[np.float64], accuracy: float) -> float | None:
