@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import threading
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from subsalt.timing import NAMES, Phases, number_of, phase_label, phase_of
 ROOT = Path(subsalt.__file__).parent
 #: clocks of phases, as modules call them
 CLOCKS = {"clock", "phases"}
+#: what stands in the text of a module that calls one
+CALLED = re.compile(rf"\b(?:{'|'.join(CLOCKS)})\s*\(")
 #: names that are computed: what makes them, and what they can be
 COMPUTED = {
     "f'waiting for a {books.unit}'": ("waiting for a shot", "waiting for a block"),
@@ -51,7 +54,10 @@ def phases_in_source() -> set[str]:
     """Return the names of all phases that modules open, those of `COMPUTED` in the end."""
     phases: set[str] = set()
     for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        if not CALLED.search(text):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.With):
                 continue
             for call in (item.context_expr for item in node.items):

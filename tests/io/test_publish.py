@@ -5,6 +5,7 @@ import errno
 import hashlib
 import itertools
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -199,6 +200,18 @@ _ALLOWED = {
 }
 
 
+#: what stands in the text of a file that calls one of them: others need not be parsed
+_SUSPECT = re.compile(
+    r"\b(?:open|write_text|write_bytes|tofile|savetxt|NamedTemporaryFile|mkstemp|save|savez|savez_compressed"
+    r"|memmap|open_memmap|shutil\s*\.\s*(?:copy|move)\w*)\s*\("
+)
+
+
+def _writes_of(text: str):
+    """Return the lines of a source that create or change files."""
+    return list(_writes(ast.parse(text))) if _SUSPECT.search(text) else []
+
+
 def _writes(tree: ast.AST):
     """Yield the lines of calls that create or change files."""
     for node in ast.walk(tree):
@@ -256,7 +269,7 @@ def _writes(tree: ast.AST):
     ],
 )
 def test_a_write_outside_would_be_found(code):
-    assert list(_writes(ast.parse(code))) == [1]
+    assert list(_writes_of(code)) == [1]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +285,7 @@ def test_nothing_writes_outside_the_publishing_layer():
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if name not in _ALLOWED:
-            writers += [f"{name}:{line}" for line in _writes(ast.parse(path.read_text("utf-8")))]
+            writers += [f"{name}:{line}" for line in _writes_of(path.read_text("utf-8"))]
     assert not writers, f"write through subsalt.io.publish instead: {writers}"
 
 
