@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from thorough import some
+from thorough import thorough
 
 SCRIPT = """
 import hashlib, json
@@ -120,23 +120,38 @@ def reference():
     return run()
 
 
-@pytest.mark.parametrize("threads", some(["3", "2"], 1))
+#: hwcaps: glibc 2.33 and later; older and other C libraries ignore what they do not know
+C_LIBRARY = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable"}
+BLAS = {"OPENBLAS_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Nehalem"}
+
+
+def without_dispatch():
+    return {"NPY_DISABLE_CPU_FEATURES": " ".join(dispatched())} if dispatched() else {}
+
+
+def test_all_of_them_at_once(reference):
+    """Which of them it is that changes a byte is said by the tests of one each."""
+    assert run(OMP_NUM_THREADS="3", **without_dispatch(), **C_LIBRARY, **BLAS) == reference
+
+
+@thorough  # of all at once: test_all_of_them_at_once
+@pytest.mark.parametrize("threads", ["3", "2"])
 def test_threads(reference, threads):
     assert run(OMP_NUM_THREADS=threads) == reference
 
 
+@thorough
 def test_numpy_dispatch(reference):
     if not dispatched():
         pytest.skip("NumPy has only its baseline on this processor")
-    assert run(NPY_DISABLE_CPU_FEATURES=" ".join(dispatched())) == reference
+    assert run(**without_dispatch()) == reference
 
 
+@thorough
 def test_c_library_dispatch(reference):
-    # hwcaps: glibc 2.33 and later; older and other C libraries ignore what they do not know
-    assert (
-        run(GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable") == reference
-    )
+    assert run(**C_LIBRARY) == reference
 
 
+@thorough
 def test_blas(reference):
-    assert run(OPENBLAS_NUM_THREADS="2", OPENBLAS_CORETYPE="Nehalem") == reference
+    assert run(**BLAS) == reference
