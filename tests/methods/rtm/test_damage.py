@@ -13,6 +13,7 @@ from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.storage import states as pieces
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import SnapshotDamaged
+from thorough import some
 
 CASE = "vti 2-D"
 SCHEMES = {
@@ -76,7 +77,7 @@ def test_any_one_damaged_record_is_computed_again(
     counts = counts_of(scheme)
     spoiler = Spoiler(monkeypatch, how)
     reads = counts.snapshots_read + counts.states_loaded_disk
-    for turn in range(reads):
+    for turn in some(range(reads), 4):
         image = spoiler.migrated(scheme, tmp_path / str(turn), {turn})
         assert bits(image) == wanted
         assert spoiler.struck == 1
