@@ -5,6 +5,7 @@ cannot be is refused by name.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +35,11 @@ def survey(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(survey) -> Path:
+def run(survey, undrawn) -> Path:
     """A run with offset gathers and pictures, on a grid of 8 m."""
     job = job_of(survey, more=OFFSETS, output={"pictures": True}, propagation={"grid": 8.0})
-    migrate_job(job, survey / "offsets.run")
+    with undrawn():
+        migrate_job(job, survey / "offsets.run")
     return survey / "offsets.run"
 
 
@@ -104,7 +106,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bytes(survey, run, tmp_path) -
     """One partial image is damaged: its shot is migrated again."""
     other = tmp_path / "run"
     job = job_of(survey, more=OFFSETS, propagation={"grid": 8.0})
-    migrate_job(job, other)
+    shutil.copytree(run, other)
     (damaged, *_) = sorted((other / "images").glob("*.planes"))
     raw = bytearray(damaged.read_bytes())
     raw[-100] ^= 4
@@ -124,8 +126,9 @@ def test_no_kept_wavefield_serves_and_the_message_says_what_does(survey, tmp_pat
         assert "subsalt migrate" in caught.value.fix
 
 
-def test_a_separated_image_is_made_by_a_job_and_looked_at_on_its_way(survey, tmp_path) -> None:
-    made = migrate_job(job_of(survey, more=UP_DOWN, output={"pictures": True}), tmp_path / "run")
+def test_a_separated_image_is_made_by_a_job_and_looked_at_on_its_way(survey, tmp_path, undrawn) -> None:
+    with undrawn():
+        made = migrate_job(job_of(survey, more=UP_DOWN, output={"pictures": True}), tmp_path / "run")
     image = volume.read(tmp_path / "run" / "image.rsf").values
     assert (tmp_path / "run" / "illumination.rsf") in [Path(f) for f in made.files]
     # below direct waves the reflector at 240 m is the strongest event; two cells, half a wavelength of it is 67 m

@@ -58,10 +58,11 @@ def test_the_run_draws_gathers_and_says_their_flatness(run: Path) -> None:
     assert "image_gathers" in report or "gathers by angle" in report
 
 
-def test_view_draws_gathers_at_places(run: Path, subsalt_command, tmp_path) -> None:
-    code, out, err = subsalt_command(
-        "view", run, "--gathers", "--at", "240", "--at", "300", "-o", tmp_path, "--json"
-    )
+def test_view_draws_gathers_at_places(run: Path, subsalt_command, tmp_path, undrawn) -> None:
+    with undrawn():
+        code, out, err = subsalt_command(
+            "view", run, "--gathers", "--at", "240", "--at", "300", "-o", tmp_path, "--json"
+        )
     assert code == 0, err
     made = [Path(p) for p in json.loads(out.splitlines()[-1])["pictures"]]
     assert [p.name for p in made] == ["line_gathers.png", "line_flatness.png"]

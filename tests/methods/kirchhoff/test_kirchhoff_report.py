@@ -151,15 +151,16 @@ def test_a_run_on_its_way_counts_blocks(tmp_path):
     assert "not finished: 1 of 2 blocks done" in text
 
 
-def test_pictures_of_a_time_migration_stand_in_reading_order(tmp_path):
+def test_pictures_of_a_time_migration_stand_in_reading_order(tmp_path, undrawn):
     folder = tmp_path / "pictures"
     folder.mkdir()
     small = ImageGrid((1, 3, 1), (1, 8, 1), (0.0, 0.0), (0.0, 15.0), (15.0, 0.0), TimeAxis(20, 0.008))
     image = np.random.default_rng(1).normal(size=(3, 8, 20))
-    view.time_sections(image, small, folder / "image.png")
-    fold_map(np.ones((3, 8)), small, folder / "fold.png")
     gathers = [view.ImageGather(1, 1, np.arange(5.0), image[0, :5], image[0, 0])]
-    view.image_gathers(gathers, small.time, folder / "gathers.png")
+    with undrawn():
+        view.time_sections(image, small, folder / "image.png")
+        fold_map(np.ones((3, 8)), small, folder / "fold.png")
+        view.image_gathers(gathers, small.time, folder / "gathers.png")
     (tmp_path / "run.json").write_text(json.dumps(FACTS))
     names = [p.name for p in gather(tmp_path).pictures]
     assert names == ["image", "image_inline", "image_crossline", "image_slice", "gathers", "fold"]

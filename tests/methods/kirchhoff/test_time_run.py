@@ -71,7 +71,7 @@ def write_finished(folder, gathers=True):
     return write_facts(folder, **more)
 
 
-def test_a_finished_run_has_all_its_pictures(tmp_path):
+def test_a_finished_run_has_all_its_pictures(tmp_path, undrawn):
     folder = write_finished(tmp_path / "a.run")
     run = read_time_run(folder)
     # one trace of float32 means of five
@@ -85,17 +85,20 @@ def test_a_finished_run_has_all_its_pictures(tmp_path):
         assert Image.open(path).text["Run"] == "cd" * 32
     assert "a line" in Image.open(made[0]).text["Title"]
     # in the pictures of a run itself the names are short
-    made = time_pictures(run, tmp_path / "image.png")
+    with undrawn():
+        made = time_pictures(run, tmp_path / "image.png")
     assert [p.name for p in made] == ["image.png", "gathers.png", "fold.png", "hits.png"]
 
 
-def test_python_and_the_command_draw_a_run(tmp_path, subsalt_command):
+def test_python_and_the_command_draw_a_run(tmp_path, subsalt_command, undrawn):
     folder = write_finished(tmp_path / "a.run")
-    made = view.picture(folder, tmp_path / "p.png")
+    with undrawn():
+        made = view.picture(folder, tmp_path / "p.png")
     assert len(made) == 4
-    code, out, _ = subsalt_command(
-        "view", folder, "-o", tmp_path / "q.png", "--at", "603", "--at", "608", "--json"
-    )
+    with undrawn():
+        code, out, _ = subsalt_command(
+            "view", folder, "-o", tmp_path / "q.png", "--at", "603", "--at", "608", "--json"
+        )
     assert code == 0
     said = json.loads(out.splitlines()[-1])
     assert [p.split("/")[-1] for p in said["pictures"]] == [
@@ -104,9 +107,10 @@ def test_python_and_the_command_draw_a_run(tmp_path, subsalt_command):
         "q_fold.png",
         "q_hits.png",
     ]
-    code, out, _ = subsalt_command(
-        "view", folder / "gathers.sgy", "-o", tmp_path / "g.png", "--gathers-every", "1"
-    )
+    with undrawn():
+        code, out, _ = subsalt_command(
+            "view", folder / "gathers.sgy", "-o", tmp_path / "g.png", "--gathers-every", "1"
+        )
     assert code == 0
     # eight on a page
     assert "g_1.png" in out
@@ -176,7 +180,7 @@ def write_block(folder, number, c0, c1, j1, part=1.0):
     write_sums(folder / f"{name}.sums", sums)
 
 
-def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
+def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path, undrawn):
     folder = write_facts(tmp_path / "a.run")
     with pytest.raises(DataError, match="neither an image nor a block"):
         read_time_run(folder)
@@ -203,7 +207,8 @@ def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
     np.testing.assert_array_equal(run.fold[0, 8], [2, 2, 0, 0, 0])
     # two blocks reach the samples 10 to 99 of the first locations
     np.testing.assert_array_equal(run.hits[0, 2, [9, 10, 99, 100]], [0, 6, 6, 0])
-    assert len(time_pictures(run, tmp_path / "p.png")) == 4
+    with undrawn():
+        assert len(time_pictures(run, tmp_path / "p.png")) == 4
 
 
 def test_sectors_share_their_offset_in_the_fold(tmp_path):

@@ -15,6 +15,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.io.volumes.horizon import read_horizon
 from subsalt.job.base import read_job
+from subsalt.methods.lsrtm import view
 from subsalt.methods.lsrtm.course import KeptImage
 from subsalt.methods.lsrtm.view import chosen
 from subsalt.view.interleaved import Predicted
@@ -110,8 +111,8 @@ def test_images_are_chosen_where_they_change_most():
     assert [k.iteration for k in chosen(by_iteration[:4])] == [1, 2, 3, 4]
 
 
-def test_a_run_draws_its_course_and_so_does_view(tmp_path, subsalt_command):
-    """Every picture once: at the end of the run, in its report, and by `view` with an event named by a point."""
+def test_a_run_draws_its_course_and_so_does_view(tmp_path, subsalt_command, undrawn):
+    """Every picture once, at the end of the run and in its report; by `view` which there are, and of which event."""
     survey = scattered_survey(tmp_path / "traces")
     job = job_in(tmp_path / "of", survey, "compare_shots = [2]\n", iterations=2)
     job.write_text(job.read_text().replace("pictures = false", "pictures = true"))
@@ -122,19 +123,30 @@ def test_a_run_draws_its_course_and_so_does_view(tmp_path, subsalt_command):
     assert names == course | {"image.png", "survey_map.png", "gathers_000002.png"}
     page = (run / "report.html").read_text()
     assert all(f"pictures/{name}" in page for name in names)
-    code, out, _ = subsalt_command("view", run, "-o", tmp_path / "line.png", "--at", "150,0,130", "--json")
+    with undrawn(), pytest.MonkeyPatch.context() as patch:
+        events = []
+        draw = view.draw_reflector
+        patch.setattr(view, "draw_reflector", lambda *what: events.append(what[3]) or draw(*what))
+        drawn_by_view(tmp_path, run, subsalt_command, course)
+    # the point and the horizon are at the same depth
+    assert np.array_equal(*(event.rows for event in events))
+
+
+def drawn_by_view(tmp_path, run, subsalt_command, course) -> None:
+    """Ask `view` for the event at a point and along a horizon, where there is one and where there is none."""
+    picture = tmp_path / "line.png"
+    code, out, _ = subsalt_command("view", run, "-o", picture, "--at", "150,0,130", "--json")
     assert code == 0
     made = {Path(p).name for p in json.loads(out)["pictures"]}
     assert made == {"line.png"} | {name.replace("image", "line") for name in course}
-    code, _, said = subsalt_command("view", run, "-o", tmp_path / "line.png", "--at", "150,0,990")
+    code, _, said = subsalt_command("view", run, "-o", picture, "--at", "150,0,990")
     assert (code, "E833" in said) == (78, True)
     (tmp_path / "h.txt").write_text("0 130\n300 130\n")
-    for along in ("130", tmp_path / "h.txt"):
-        code, out, _ = subsalt_command("view", run, "-o", tmp_path / "line.png", "--along", along, "--json")
-        assert (code, "line_amplitude.png" in out) == (0, True)
-    code, _, said = subsalt_command("view", run, "-o", tmp_path / "line.png", "--along", "9000")
+    code, out, _ = subsalt_command("view", run, "-o", picture, "--along", tmp_path / "h.txt", "--json")
+    assert (code, "line_amplitude.png" in out) == (0, True)
+    code, _, said = subsalt_command("view", run, "-o", picture, "--along", "9000")
     assert (code, "E833" in said) == (78, True)
-    code, _, said = subsalt_command("view", run / "image.rsf", "-o", tmp_path / "line.png", "--along", "130")
+    code, _, said = subsalt_command("view", run / "image.rsf", "-o", picture, "--along", "130")
     assert (code, "E836" in said, "no images by iteration" in said) == (78, True, True)
 
 
