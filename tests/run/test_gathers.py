@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,13 @@ PLAIN = "[imaging]\naperture = 150\n"
 def survey(tmp_path_factory) -> Path:
     """A folder with the shots."""
     return make_survey(tmp_path_factory.mktemp("survey"))
+
+
+@pytest.fixture(scope="module")
+def gathered(survey) -> Path:
+    """A run with gathers, which stays as it is."""
+    migrate_job(job_of(survey, more=GATHERS), survey / "gathered")
+    return survey / "gathered"
 
 
 def stored(run: Path):
@@ -76,11 +84,10 @@ def test_zero_is_the_image_on_a_chosen_grid_and_half_offsets_are_metres(survey, 
     assert header.axes[2].d == 70.0
 
 
-def test_the_segy_file_is_sorted_by_place_with_the_half_offset_in_its_word(survey, tmp_path):
-    migrate_job(job_of(survey, more=GATHERS), tmp_path / "run")
-    gathers, _ = stored(tmp_path / "run")
+def test_the_segy_file_is_sorted_by_place_with_the_half_offset_in_its_word(gathered):
+    gathers, _ = stored(gathered)
     assert gathers.shape == (9, 13, 41)
-    with segyio.open(tmp_path / "run" / "gathers.sgy", ignore_geometry=True) as file:
+    with segyio.open(gathered / "gathers.sgy", ignore_geometry=True) as file:
         assert np.array_equal(file.trace.raw[:].reshape(gathers.shape), gathers)
         offsets = file.attributes(segyio.TraceField.offset)[:].reshape(9, 13)
         assert (offsets == np.arange(-60, 61, 10)).all()
@@ -93,22 +100,20 @@ def test_the_segy_file_is_sorted_by_place_with_the_half_offset_in_its_word(surve
             / -file.attributes(segyio.TraceField.SourceGroupScalar)[0]
         )
         assert np.allclose(np.abs(x).reshape(9, 13), 10.0 * np.arange(0, 61, 7)[:, None])
-    with segyio.open(tmp_path / "run" / "image.sgy", ignore_geometry=True) as image:
+    with segyio.open(gathered / "image.sgy", ignore_geometry=True) as image:
         assert np.array_equal(image.trace.raw[:][::7], gathers[:, 6])
 
 
-def test_gathers_do_not_change_the_image(survey, tmp_path):
+def test_gathers_do_not_change_the_image(survey, gathered, tmp_path):
+    migrate_job(job_of(survey, more=PLAIN), tmp_path / "without")
     with_gathers, without = (
-        migrate_job(job_of(survey, more=more), tmp_path / name)
-        and volume.read(tmp_path / name / "image.rsf").values
-        for name, more in (("with", GATHERS), ("without", PLAIN))
+        volume.read(run / "image.rsf").values for run in (gathered, tmp_path / "without")
     )
     assert with_gathers.tobytes() == without.tobytes()
 
 
-def test_kept_wavefields_give_gathers_and_partial_images_give_them_again(survey, tmp_path):
-    fresh = tmp_path / "fresh"
-    migrate_job(job_of(survey, more=GATHERS), fresh)
+def test_kept_wavefields_give_gathers_and_partial_images_give_them_again(survey, gathered, tmp_path):
+    fresh = gathered
     wanted = (fresh / "gathers.sgy").read_bytes()[3600:]
     run = tmp_path / "run"
     migrate_job(job_of(survey, more=PLAIN), run)
@@ -141,9 +146,8 @@ def test_gathers_of_a_new_image_are_keys_and_values():
         gathers_of("max=400, every")
 
 
-def test_angles_are_made_of_the_sums_of_half_offsets_without_propagation(survey, tmp_path):
-    run = tmp_path / "run"
-    migrate_job(job_of(survey, more=GATHERS), run)
+def test_angles_are_made_of_the_sums_of_half_offsets_without_propagation(gathered, tmp_path):
+    run = gathered
     wish = Wish(gathers="kind=angle, max=60, every=7, angle=30 deg")
     made = reimage_run(run, tmp_path / "angles", wish)
     assert "kept wavefields" not in made.phases
@@ -160,9 +164,8 @@ def test_angles_are_made_of_the_sums_of_half_offsets_without_propagation(survey,
     assert len(facts["angles_deg"]) == 61
 
 
-def test_some_of_the_stored_half_offsets_and_columns_need_no_wavefields(survey, tmp_path):
-    run, fewer = tmp_path / "run", {"max": 40.0, "step": 20.0, "every": 14}
-    migrate_job(job_of(survey, more=GATHERS), run)
+def test_some_of_the_stored_half_offsets_and_columns_need_no_wavefields(survey, gathered, tmp_path):
+    run, fewer = gathered, {"max": 40.0, "step": 20.0, "every": 14}
     migrate_job(job_of(survey, more=GATHERS, imaging={"gathers": fewer}), tmp_path / "fresh")
     made = reimage_run(run, tmp_path / "fewer", Wish(gathers="max=40, step=20, every=14"))
     assert "kept wavefields" not in made.phases
@@ -182,9 +185,9 @@ def test_some_of_the_stored_half_offsets_and_columns_need_no_wavefields(survey, 
         )
 
 
-def test_damaged_sums_of_gathers_are_made_again(survey, tmp_path):
+def test_damaged_sums_of_gathers_are_made_again(survey, gathered, tmp_path):
     run = tmp_path / "run"
-    migrate_job(job_of(survey, more=GATHERS), run)
+    shutil.copytree(gathered, run)
     wanted = (run / "gathers.sgy").read_bytes()
     damaged = sorted((run / "images").glob("*.lags"))[1]
     raw = bytearray(damaged.read_bytes())

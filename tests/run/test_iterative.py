@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,21 @@ def with_condition(survey, condition):
     return job_of(survey).changed("imaging", condition=condition)
 
 
-def test_another_condition_uses_the_partial_images_or_the_wavefields(survey, tmp_path):
+@pytest.fixture(scope="module")
+def fresh(survey):
+    """Return what a run makes in a directory of its own."""
+    return migrate_job(job_of(survey), survey / "fresh")
+
+
+@pytest.fixture(scope="module")
+def correlated(survey):
+    """Return a run by cross-correlation, to be copied, and its result."""
+    return survey / "correlated", migrate_job(
+        with_condition(survey, "cross-correlation"), survey / "correlated"
+    )
+
+
+def test_another_condition_uses_the_partial_images_or_the_wavefields(survey, fresh, tmp_path):
     """There and back: what a fresh run makes, without a step."""
     run, said = tmp_path / "run", []
     first = migrate_job(with_condition(survey, "cross-correlation"), run, say=said.append)
@@ -35,7 +50,7 @@ def test_another_condition_uses_the_partial_images_or_the_wavefields(survey, tmp
     lit = migrate_job(job_of(survey), run, say=said.append)
     assert lit.point_steps == 0
     assert said == ["using again the kept wavefields of 3 shots: no propagation"]
-    assert lit.sha256 == migrate_job(job_of(survey), tmp_path / "fresh").sha256
+    assert lit.sha256 == fresh.sha256
     facts = json.loads((run / "run.json").read_text())
     assert facts["wavefields"]["shots"] == [1, 2, 3]
     assert facts["wavefields"]["both"] == []
@@ -47,11 +62,10 @@ def test_another_condition_uses_the_partial_images_or_the_wavefields(survey, tmp
     assert back.sha256 == first.sha256
 
 
-def test_stopped_between_two_conditions_it_goes_on(survey, tmp_path):
+def test_stopped_between_two_conditions_it_goes_on(survey, fresh, correlated, tmp_path):
     run = tmp_path / "run"
-    plain = with_condition(survey, "cross-correlation")
-    migrate_job(plain, run)
-    keep_wavefields(plain, run)
+    shutil.copytree(correlated[0], run)
+    keep_wavefields(with_condition(survey, "cross-correlation"), run)
 
     def stop(done: float, total: float, message: str = "") -> None:
         if done > 1.2:
@@ -61,12 +75,14 @@ def test_stopped_between_two_conditions_it_goes_on(survey, tmp_path):
         migrate_job(job_of(survey), run, stop)
     done = migrate_job(job_of(survey), run)
     assert done.point_steps == 0
-    assert done.sha256 == migrate_job(job_of(survey), tmp_path / "fresh").sha256
+    assert done.sha256 == fresh.sha256
 
 
-def test_without_wavefields_another_condition_is_refused_and_the_old_image_stays(survey, tmp_path):
-    run = tmp_path / "run"
-    old = migrate_job(with_condition(survey, "cross-correlation"), run)
+def test_without_wavefields_another_condition_is_refused_and_the_old_image_stays(
+    survey, correlated, tmp_path
+):
+    run, old = tmp_path / "run", correlated[1]
+    shutil.copytree(correlated[0], run)
     with pytest.raises(ConfigError, match="do not hold the illumination") as caught:
         migrate_job(job_of(survey), run)
     assert caught.value.code == "E860"
@@ -76,15 +92,13 @@ def test_without_wavefields_another_condition_is_refused_and_the_old_image_stays
     assert (again.point_steps, again.sha256) == (0, old.sha256)
 
 
-def test_a_damaged_wavefield_is_propagated_again_and_said(survey, tmp_path):
+def test_a_damaged_wavefield_is_propagated_again_and_said(survey, fresh, correlated, tmp_path):
     run = tmp_path / "run"
-    plain = with_condition(survey, "cross-correlation")
-    migrate_job(plain, run)
-    keep_wavefields(plain, run, ("source",))
+    shutil.copytree(correlated[0], run)
+    keep_wavefields(with_condition(survey, "cross-correlation"), run, ("source",))
     (file,) = (run / "snapshots" / "shot_000002").glob("source.*.snap")
     file.write_bytes(b"damaged" * 1000)
     lit = migrate_job(job_of(survey), run)
-    fresh = migrate_job(job_of(survey), tmp_path / "fresh")
     assert lit.sha256 == fresh.sha256
     assert 0 < lit.point_steps < fresh.point_steps
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
@@ -93,18 +107,18 @@ def test_a_damaged_wavefield_is_propagated_again_and_said(survey, tmp_path):
     assert "kept wavefields of shot 2 are damaged" in damaged["reason"]
 
 
-def test_a_damaged_partial_image_needs_no_propagation_where_both_were_kept(survey, tmp_path):
-    run = tmp_path / "run"
-    first = migrate_job(job_of(survey), run)
+def test_a_damaged_partial_image_needs_no_propagation_where_both_were_kept(survey, fresh, tmp_path):
+    run, first = tmp_path / "run", fresh
+    shutil.copytree(survey / "fresh", run)
     keep_wavefields(job_of(survey), run)
     (run / "images" / "shot_000003.planes").unlink()
     again = migrate_job(job_of(survey), run)
     assert (again.point_steps, again.sha256) == (0, first.sha256)
 
 
-def test_recompute_sets_the_old_result_aside(survey, tmp_path):
-    run, said = tmp_path / "run", []
-    old = migrate_job(job_of(survey), run)
+def test_recompute_sets_the_old_result_aside(survey, fresh, tmp_path):
+    run, said, old = tmp_path / "run", [], fresh
+    shutil.copytree(survey / "fresh", run)
     keep_wavefields(job_of(survey), run)
     image = (run / "image.sgy").read_bytes()
     (run / "my notes.txt").write_text("mine")

@@ -168,7 +168,10 @@ def test_an_input_volume_that_changed_is_refused(folder: Path) -> None:
     vp = np.full(grid.shape, 2000, dtype=np.float32)
     volume.write(folder / "vp.npz", grid, vp, name="vp")
     job = folder / "job.toml"
-    job.write_text('[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = "vp.npz"\n[source]\nf0 = 15\n')
+    job.write_text(
+        '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n[model]\nvp = "vp.npz"\n[source]\nf0 = 15\n'
+        '[propagation]\ngrid = "model"\n[output]\npictures = false\n'
+    )
     migrate_job(Job.from_toml(job), folder / "run")
     vp[20, 20] = 2001
     volume.write(folder / "vp.npz", grid, vp, name="vp")

@@ -99,12 +99,10 @@ def test_a_streamed_model_has_the_same_axis_and_bits(tmp_path, monkeypatch, tilt
 @pytest.mark.parametrize(
     "tables",
     [
-        {"checkpoint": {"strategy": "revolve", "slots": 2, "block": 5}},
-        {"checkpoint": {"strategy": "store", "place": "disk"}},
-        {"parallel": {"threads": 2}},
-        {"parallel": {"stream_model": True}},
+        {"checkpoint": {"strategy": "revolve", "slots": 2, "block": 5}, "parallel": {"threads": 2}},
+        {"checkpoint": {"strategy": "store", "place": "disk"}, "parallel": {"stream_model": True}},
     ],
-    ids=["recomputed", "on disk", "two threads", "streamed"],
+    ids=["recomputed by two threads", "on disk and streamed"],
 )
 def test_the_image_has_the_same_bytes_by_every_way(line, run, tmp_path, tables):
     assert migrate_job(job_of(line, data=True, **tables), tmp_path / "run").sha256 == run[1].sha256
