@@ -1,14 +1,18 @@
 """What the tests of stores share: contents, and failures of the compiled reads and writes."""
 
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 
 from subsalt import _native
 
 
+@lru_cache(maxsize=8)
 def content(key, record):
-    return np.random.default_rng(key).standard_normal(record).astype(np.float32)
+    made = np.random.default_rng(key).standard_normal(record).astype(np.float32)
+    made.flags.writeable = False
+    return made
 
 
 def fill(store, keys):

@@ -45,7 +45,7 @@ def flip(path, at, bit):
 
 
 def test_a_flipped_bit_in_any_byte_is_found(opened):
-    record = 3000
+    record = 300
     store = opened(record, [5, 6])
     path, total = store.files.paths[0], RecordLayout.of(record).total
     bits = np.random.default_rng(1).integers(0, 8, total)
@@ -75,10 +75,11 @@ def test_flipped_bits_of_many_blocks_are_found(opened):
 
 @pytest.mark.parametrize("direct", [False, True])
 def test_a_file_that_ends_early_is_found_wherever_it_ends(opened, direct):
-    record = (2 * BLOCK + 12345) // 4
+    record = (BLOCK + 12345) // 4
     store = opened(record, [1, 2], direct=direct)
+    assert store.layout.blocks == 2
     total = store.layout.total
-    data = store.files.paths[0].read_bytes()
+    record_of_2 = store.files.paths[0].read_bytes()[total : 2 * total]
     edges = [0, PAGE, PAGE + BLOCK, total - store.layout.trailer, total]
     cuts = sorted({at + d for at in edges for d in (-PAGE, -1, 0, 1, 512) if 0 <= at + d < total})
     for cut in cuts:
@@ -86,7 +87,7 @@ def test_a_file_that_ends_early_is_found_wherever_it_ends(opened, direct):
         assert damaged(store, 2), cut
         assert is_right(store, 1)
         with open(store.files.paths[0], "r+b", buffering=0) as f:
-            os.pwrite(f.fileno(), data[total:], total)
+            os.pwrite(f.fileno(), record_of_2, total)
     assert is_right(store, 2)
 
 

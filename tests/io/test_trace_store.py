@@ -18,6 +18,7 @@ from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.methods.rtm.data import open_survey
 from subsalt.methods.rtm.job import Job
+from thorough import each
 
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
 zarr = pytest.importorskip("zarr", reason="MDIO and Zarr need the extra zarr")
@@ -41,8 +42,9 @@ def assert_same(table, made):
         np.testing.assert_allclose(a.rcv[:, [0, 2]], b.rcv[:, [0, 2]], atol=1e-9)
 
 
-@pytest.mark.parametrize("chunks", [(1, 1, 1000), (2, 3, 40), (3, 15, 151)])
-@pytest.mark.parametrize("coordinates", [False, True])
+@pytest.mark.parametrize(
+    ("chunks", "coordinates"), each([(1, 5, 1000), (2, 3, 40), (3, 15, 151)], [False, True])
+)
 def test_the_survey_is_the_one_put_in(tmp_path, chunks, coordinates):
     made = line()
     path = shots_store(tmp_path / "line.mdio", made, chunks=chunks, coordinates=coordinates)

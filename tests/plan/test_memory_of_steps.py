@@ -38,7 +38,7 @@ def test_weights_of_mutes_are_those_of_few_traces_at_a_time(kind):
 
 
 def test_a_process_does_not_take_over_the_size_of_the_one_that_started_it():
-    held = np.ones(40_000_000)  # 320 MB
+    held = np.ones(25_000_000)  # 200 MB
     words = [sys.executable, "-c", "from subsalt.host import peak_resident; print(peak_resident())"]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     assert peak_resident() > held.nbytes

@@ -26,9 +26,9 @@ from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.resume import ResumeOptions
 from subsalt.run.stop_request import RunStopped
-from thorough import ALL, thorough
+from thorough import ALL, sample, thorough
 
-FLIPS = int(os.environ.get("SUBSALT_FLIPS", "2"))
+FLIPS = int(os.environ.get("SUBSALT_FLIPS", sample(1, 2)))
 #: keys of the job with other values than a job without them has: what is lost shows
 IMAGING = '[imaging]\nfilter = "laplacian"\ntop_mute = 40\nnormalise = 0.05\n'
 RECORD = Path(__file__).resolve().parents[1] / "record" / "run-0.7.0.tar.xz"
