@@ -11,6 +11,7 @@ from subsalt.io.prestack.time_slices import TimeSlices, write_slices
 from subsalt.propagation.dense import dense_source, touching
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
+from thorough import pairs
 
 NT = 14
 
@@ -38,9 +39,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("device", ["cpu", "reference", "cuda"])
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    ("case", "device", "backwards"), pairs(CASES, ["cpu", "reference", "cuda"], [False, True])
+)
 def test_the_field_has_the_bits_of_the_source_in_memory(tmp_path, case, device, backwards, request):
     if device == "cuda":
         request.getfixturevalue("emulated")

@@ -50,7 +50,7 @@ def demand_of(depth, velocity, **changed):
 MODELS = {"gradient": gradient, "layers": layers, "rough": rough}
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(scope="module", params=MODELS)
 def case(request):
     """Return depths, velocities, what is demanded and the axis made of it."""
     depth, velocity = MODELS[request.param]()

@@ -87,7 +87,7 @@ def test_forks_run_what_was_collected_once(tmp_path):
     assert code == 1
     assert "1 failed, 5 passed" in said
     orders = set()
-    for seed in "012345":
+    for seed in "01":
         code, said = session(tmp_path, "--forks", "1", "--order", seed, "-v")
         assert code == 1
         assert "2 failed, 6 passed, 1 skipped, 1 warning" in said

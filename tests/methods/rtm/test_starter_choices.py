@@ -12,6 +12,7 @@ from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job
 from subsalt.methods.rtm.starter_choices import Choices, corrected, steps_of
+from thorough import thorough
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,8 @@ def test_a_marine_line_gets_a_job_that_is_in_order(marine):
     assert "constant_s" not in {name for f in unmuted.findings for name in f.evidence}
 
 
+# that it stays: test_no_band_is_chosen_where_the_model_is_the_mistake; that it is written: test_rtm_starter
+@thorough
 def test_a_frequency_that_the_user_gives_stays(marine):
     made = write_job(marine / "b.toml", [str(marine / "line.sgy")], vp=str(marine / "vp.sgy"), f0="12 Hz")
     raw = tomllib.loads(made.text)
