@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,6 +154,13 @@ class Plan:
         Midpoints lie around the one whose normal ray meets the reflector there, as far as `APERTURE`; their end is
         600 m and more outside the Fresnel zone, so that what it adds arrives elsewhere.
         """
+        line, traces = recorded(self)
+        options = KirchhoffOptions(amplitude=self.amplitude, **{**BARE, **changed})  # type: ignore[arg-type]
+        image, _, _ = migrate(traces, TRACE_TIME, line, (0.0, 0.0), V, options, IMAGE_TIME)
+        return peak(image[0, 0], IMAGE_TIME, 2 * DEPTH / V)
+
+    def record(self) -> tuple[Line, NDArray[np.float32]]:
+        """Return the traces of the plane and where they lie."""
         plane = Plane(DEPTH, REFLECTIVITY, np.radians(self.dip), np.radians(self.azimuth))
         down_dip = np.array([np.sin(plane.azimuth), np.cos(plane.azimuth)])
         centre = DEPTH * np.tan(plane.dip) * down_dip
@@ -161,10 +169,13 @@ class Plan:
         else:
             midpoints, measure = on_x(centre[0], APERTURE, STEP / 2), STEP / 2
         line = common_offset(midpoints, self.offset, measure, np.radians(self.offset_azimuth))
-        options = KirchhoffOptions(amplitude=self.amplitude, **{**BARE, **changed})  # type: ignore[arg-type]
-        traces = line.traces([plane], V, WAVELET, TRACE_TIME)
-        image, _, _ = migrate(traces, TRACE_TIME, line, (0.0, 0.0), V, options, IMAGE_TIME)
-        return peak(image[0, 0], IMAGE_TIME, 2 * DEPTH / V)
+        return line, line.traces([plane], V, WAVELET, TRACE_TIME)
+
+
+@lru_cache(maxsize=8)
+def recorded(plan: Plan) -> tuple[Line, NDArray[np.float32]]:
+    """Return what a plan records: the same for all options."""
+    return plan.record()
 
 
 V, DEPTH, REFLECTIVITY = 2000.0, 1000.0, 0.2

@@ -146,7 +146,8 @@ def test_a11_dipping_reflector_in_a_tilted_medium():
     below = np.where(grid.axis(-1) > 160.0, 1.0, 0.0) * np.ones(grid.shape)
     background = EarthModel(grid, V, 0.25 * below, 0.1 * below, theta)
     vp = layered(grid, lambda x: 300.0 + np.tan(dip) * x, 3000.0, "isotropic").vp
-    survey = line_survey((400.0, 700.0, 1000.0, 1300.0, 1600.0), 20, 1780, 20, nt=520, dt=0.002)
+    # normals of the reflector come up at 900 to 1350 m from where it is looked at
+    survey = line_survey((700.0, 1000.0, 1300.0), 20, 1780, 20, nt=520, dt=0.002)
     data = scattered(background, replace(background, vp=vp), survey)
     errors = {}
     for medium in ("tti", "vti"):
