@@ -12,6 +12,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from thorough import each
 
 V, F0 = 2000.0, 20.0
 OFFSETS = np.array([100.0, 400.0, 700.0, 1000.0])
@@ -29,8 +30,10 @@ def survey():
     return src, rcv, primaries(src, rcv, REFLECTORS, V, ricker(F0, 0.002, delay=0.0), TRACE_TIME)
 
 
-@pytest.mark.parametrize("antialias", ["bands", "triangle"])
-@pytest.mark.parametrize("order", ["regular", "shuffled, a third of the traces twice"])
+@pytest.mark.parametrize(
+    ("antialias", "order"),
+    each(["bands", "triangle"], ["shuffled, a third of the traces twice", "regular"]),
+)
 def test_gathers_and_stack_have_the_reflection_coefficients(survey, antialias, order):
     src, rcv, traces = survey
     if order != "regular":

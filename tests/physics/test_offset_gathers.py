@@ -27,12 +27,6 @@ PLACE, APART = 150, 100.0
 STEP = 2 * APART
 
 
-def reflection(shot: Shot, survey: Survey) -> np.ndarray:
-    """Return the exact traces of a reflector whose coefficient is R at every angle: those of the mirror source."""
-    apart = np.stack([shot.rcv[:, 0] - shot.src[0], np.full(len(shot.rcv), 2 * DEPTH)], axis=1)
-    return mirrored(apart, survey, WAVELET)
-
-
 def mirrored(apart: np.ndarray, survey: Survey, wavelet: subsalt.Wavelet) -> np.ndarray:
     """Return the traces of receivers that lie `apart` from a mirror source, m."""
     nt = len(wavelet.samples) + int(survey.time.duration / wavelet.dt)
@@ -49,8 +43,12 @@ def made() -> subsalt.MigrationResult:
     places = np.stack([receivers, 0 * receivers, 0 * receivers], axis=1)
     sources = [(PLACE * H + APART * k, 0.0, 0.0) for k in range(-5, 6)]
     survey = Survey.from_arrays(sources, places, nt=320, dt=0.004)
+    # exact traces of a reflector whose coefficient is R at every angle, those of the mirror source; of many receivers,
+    # as offsets are multiples of H
+    offsets = H * np.arange(GRID.shape[0])
+    traces = mirrored(np.stack([offsets, np.full(len(offsets), 2 * DEPTH)], axis=1), survey, WAVELET)
     for shot in survey.shots:
-        shot.data = reflection(shot, survey)
+        shot.data = traces[np.rint(np.abs(shot.rcv[:, 0] - shot.src[0]) / H).astype(int)]
     gathers = GatherOptions(kind="offset", max=1200.0, step=STEP, every=PLACE)
     # the floor of the division is a part of the mean illumination, which sources rule: it would dim far offsets
     return subsalt.migrate(

@@ -89,14 +89,15 @@ def by_depth() -> Gather:
     survey = Survey.from_arrays(sources, receivers, nt=400, dt=DT)
     nt = len(WAVELET.samples) + int(survey.time.duration / WAVELET.dt)
     t = WAVELET.t0 + WAVELET.dt * np.arange(nt)
+    # of many receivers: offsets are multiples of H. A line source of two dimensions has the waveform of as long a time
+    # in any velocity
+    time = two_way(x)
+    traces = isotropic_waveform(np.stack([V0 * time, 0 * time], axis=1), V0, WAVELET.samples, WAVELET.dt, nt)
+    # a tube of rays is V0 times its time wide there
+    traces *= np.sqrt(V0 * time / reflected(x)[0])[:, None]
+    traces = CubicSpline(t, traces, axis=1)(DT * np.arange(400)).astype(np.float32)
     for shot in survey.shots:
-        # a line source of two dimensions: the waveform is that of as long a time in any velocity
-        time = two_way(x - shot.src[0])
-        apart = np.stack([V0 * time, 0 * time], axis=1)
-        traces = isotropic_waveform(apart, V0, WAVELET.samples, WAVELET.dt, nt)
-        # a tube of rays is V0 times its time wide there
-        traces *= np.sqrt(V0 * time / reflected(x - shot.src[0])[0])[:, None]
-        shot.data = CubicSpline(t, traces, axis=1)(DT * np.arange(400)).astype(np.float32)
+        shot.data = traces[np.rint(np.abs(x - shot.src[0]) / H).astype(int)]
     vp = np.tile((V0 + GROWTH * GRID.axis(1)).astype(np.float32), (GRID.shape[0], 1))
     wanted = GatherOptions(kind="offset", max=STEP * SHOTS, step=STEP, every=150)
     made = subsalt.migrate(

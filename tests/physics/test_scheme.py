@@ -14,7 +14,7 @@ from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forw
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.numerics import stencil
 from subsalt.propagation.propagator import Propagator
-from thorough import some
+from thorough import sample, some
 
 # physics page, section 3: S, and v dt / h of the bound in 2-D and 3-D
 TABLE = {
@@ -91,7 +91,7 @@ def test_energy_is_conserved(kind, medium, ndim):
         prop.layout.view(a)[...] = rng.standard_normal(prop.layout.shape3)
         prop.layout.view(b)[...] = prop.layout.view(a) + 0.1 * rng.standard_normal(prop.layout.shape3)
     start = _energy(prop, state)
-    for _ in range(20):
+    for _ in range(sample(8, 20)):
         prop.advance(state, 25)
         assert _energy(prop, state) == pytest.approx(start, rel=1e-12)
 
@@ -159,11 +159,12 @@ def test_reciprocity():
     model = random_vti((26, 30), (10.0, 10.0), 5)
     options = PropagationOptions(source_taper=None, **DOUBLE)
     a, b = [[52.0, 71.0]], [[203.0, 244.0]]
-    x = np.random.default_rng(2).standard_normal((1, 200))
-    there = ModellingOperator(model, a, b, 200, options)
-    back = ModellingOperator(model, b, a, 200, options)
+    # 230 m at 3 km/s are 70 steps of 1.1 ms
+    x = np.random.default_rng(2).standard_normal((1, 110))
+    there = ModellingOperator(model, a, b, 110, options)
+    back = ModellingOperator(model, b, a, 110, options)
     first, second = there.forward(x), back.forward(x)
-    # 200 steps of 60 operations, each rounding the field by 1e-16, added up as a random walk
+    # 110 steps of 60 operations, each rounding the field by 1e-16, added up as a random walk
     assert misfit(first, second) < 1e-12
 
 
@@ -175,12 +176,12 @@ def test_vti_without_anisotropy_is_isotropic(ndim, precision):
     vp = rng.uniform(1500, 3000, shape)
     middle = np.array([h * (n - 1) / 2 for h, n in zip(grid.spacing, shape, strict=True)])
     options = DOUBLE if precision == "float64" else {"device": DEVICE}
-    survey = Survey.from_arrays([middle * 0.7], [middle * 1.3, middle * [0.5] * ndim], nt=120, dt=0.002)
-    wavelet = ricker(15.0, 0.002)
+    survey = Survey.from_arrays([middle * 0.7], [middle * 1.3, middle * [0.5] * ndim], nt=80, dt=0.002)
+    wavelet = ricker(25.0, 0.002)
     # the bound of the VTI scheme is that of the isotropic one when epsilon = delta = 0
     iso = forward(EarthModel(grid, vp), survey, wavelet, **options).data
     vti = forward(EarthModel(grid, vp, 0.0, 0.0), survey, wavelet, **options).data
-    # rounding of 200 steps; data come back as float32
+    # rounding of 140 steps; data come back as float32
     assert misfit(vti, iso) < (1e-6 if precision == "float64" else 2e-5)
 
 
@@ -188,15 +189,16 @@ def test_vti_without_anisotropy_is_isotropic(ndim, precision):
 def test_segments_give_the_same_bits(device):
     model = random_vti((24, 26), (10.0, 10.0), 11)
     prop = Propagator(model, PropagationOptions(device=device), model.choose_dt(8))
-    samples = np.random.default_rng(0).standard_normal((1, 90))
+    samples = np.random.default_rng(0).standard_normal((1, 36))
     where = np.array([[111.0, 0.0, 123.0]])
     results = []
-    for cuts in ((90,), (1,) * 90, (7, 50, 33)):
-        state, rec = prop.new_state(), prop.recorder(where + 20.0, 91)
+    for cuts in ((36,), (1,) * 36, (7, 20, 9)):
+        state, rec = prop.new_state(), prop.recorder(where + 20.0, 37)
         source = prop.source(where, samples)
         for n in cuts:
             prop.advance(state, n, sources=[source], recorders=[rec])
         results.append((rec.data.tobytes(), [prop.layout.view(a).tobytes() for a in state.curr]))
+    assert rec.data[:, 30:].any()
     assert results[0] == results[1] == results[2]
 
 
