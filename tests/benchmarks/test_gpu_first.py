@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -301,8 +303,15 @@ def kit(tmp_path_factory):
     if not (gpu_kit.ROOT / "build" / "emulated" / gpu_kit.EMULATED).is_file():
         pytest.skip("the emulated device is not built (make emulated)")
     folder = tmp_path_factory.mktemp("kit") / "kit"
-    gpu_kit.pack(folder, gpu_kit.python_here(), emulated=True, wheels=False)
+    with pytest.MonkeyPatch.context() as patch:
+        fast(patch)
+        gpu_kit.pack(folder, gpu_kit.python_here(), emulated=True, wheels=False)
     return folder
+
+
+def fast(patch):
+    """Let archives be compressed as little as possible: the most takes seconds."""
+    patch.setattr(gpu_kit.tarfile, "open", partial(tarfile.open, preset=0))
 
 
 def test_a_kit_is_refused_by_another_python_and_other_sources(kit, tmp_path, monkeypatch):
@@ -316,6 +325,12 @@ def test_a_kit_is_refused_by_another_python_and_other_sources(kit, tmp_path, mon
         (tmp_path / gpu_kit.FACTS).write_text(json.dumps(facts | {key: value}))
         with pytest.raises(SystemExit, match=message):
             gpu_kit.unpack(tmp_path, tmp_path / "site")
+    called = subprocess.run
+    # without the wheel of the lab, which takes seconds to make
+    monkeypatch.setattr(
+        gpu_kit.subprocess, "run", lambda words, **more: None if "wheel" in words else called(words, **more)
+    )
+    fast(monkeypatch)
     monkeypatch.setattr(gpu_kit, "MOST_BYTES", 1 << 20)
     with pytest.raises(SystemExit, match="too much to travel"):
         gpu_kit.pack(tmp_path / "large", gpu_kit.python_here(), emulated=True, wheels=False)

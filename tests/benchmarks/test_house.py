@@ -1,5 +1,6 @@
 """The figures of the source, on a tree whose figures are known by hand."""
 
+import ast
 import importlib.util
 import json
 import subprocess
@@ -162,6 +163,8 @@ def test_the_table_shows_the_figures(house, root):
     assert "| files of two ideas | 1 | <= 8 |" in table
 
 
-def test_the_modules_of_this_tree_are_found(house):
+def test_the_modules_of_this_tree_are_found(house, monkeypatch):
+    # by their files: `make lint` reads what is in them, which takes seconds
+    monkeypatch.setattr(sys.modules["house_source"].ast, "parse", lambda text: ast.Module([], []))
     modules = house.read(SCRIPT.parents[1])
     assert {"subsalt", "subsalt.cli.app", "subsalt.errors"} <= set(modules)
