@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -14,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_run
+from launch import forked
 
 import subsalt as ss
+from patience import PATIENCE
 from subsalt import kernels
 from subsalt.api import WaveGrid
 from subsalt.errors import ConfigError
@@ -46,14 +47,14 @@ VOLUME = """
 [model]
 {medium}
 [acquisition]
-shots = {{ first = [40, 60, 10], last = [80, 60, 10], n = 2 }}
-receivers = {{ first = [10, 50, 10], last = [120, 50, 10], n = 8 }}
-record_length = 0.06
+shots = {{ first = [40, 40, 10], last = [70, 40, 10], n = 2 }}
+receivers = {{ first = [10, 30, 10], last = [90, 30, 10], n = 6 }}
+record_length = 0.052
 dt = 0.002
 files = "per-shot"
 [grid]
 spacing = 10
-shape = [14, 12, 13]
+shape = [11, 8, 10]
 [source]
 f0 = 30
 [propagation]
@@ -72,6 +73,21 @@ def on(device: str, text: str, folder: Path) -> Job:
     path = folder / f"job-{device}.toml"
     path.write_text(text + f'[parallel]\ndevice = "{device}"\n')
     return Job.from_toml(path)
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the modelled shots of `small_run`, and the hash of their image by the processor."""
+    folder = tmp_path_factory.mktemp("small")
+    small_run.make(folder)
+    return folder / "shots", migrate_job(on("cpu", small_run.MIGRATE, folder), folder / "whole").sha256
+
+
+@pytest.fixture
+def whole(shots: tuple[Path, str], tmp_path: Path) -> str:
+    """Put the shots of `small_run` into the folder of a test, and return the hash of their image."""
+    shutil.copytree(shots[0], tmp_path / "shots")
+    return shots[1]
 
 
 def files_of(folder: Path, pattern: str) -> dict[str, bytes]:
@@ -118,10 +134,9 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
     assert by == gpu_device.chosen().name  # type: ignore[attr-defined]
 
 
-def test_a_run_goes_on_on_another_device_and_says_which_did_what(tmp_path: Path, gpu_device: object) -> None:
-    small_run.make(tmp_path)
-    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
-
+def test_a_run_goes_on_on_another_device_and_says_which_did_what(
+    tmp_path: Path, whole: str, gpu_device: object
+) -> None:
     def stop(done: float, total: float, message: str = "") -> None:
         if done > 2.1:
             raise KeyboardInterrupt
@@ -129,7 +144,7 @@ def test_a_run_goes_on_on_another_device_and_says_which_did_what(tmp_path: Path,
     with pytest.raises(KeyboardInterrupt):
         migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run", stop)
     again = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "run")
-    assert again.sha256 == whole.sha256
+    assert again.sha256 == whole
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     gpu = gpu_device.chosen().name  # type: ignore[attr-defined]
     assert run["computed_by"][gpu] == [1, 2]
@@ -155,62 +170,46 @@ migrate_job(Job.from_toml(sys.argv[1]), Path(sys.argv[2]), strike)
 """
 
 
-@pytest.mark.parametrize("then", ["cuda", "cpu"])
 def test_killed_in_a_shot_it_goes_on_from_a_restart_point(
-    then: str, tmp_path: Path, gpu_device: object
+    tmp_path: Path, whole: str, gpu_device: object
 ) -> None:
-    small_run.make(tmp_path)
     text = small_run.MIGRATE + "[checkpoint]\nrestart_every = 20\n"
-    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
     on("cuda", text, tmp_path)
     struck = [sys.executable, "-c", STRUCK, str(tmp_path / "job-cuda.toml"), str(tmp_path / "run")]
     done = subprocess.run(struck, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert list((tmp_path / "run").rglob("restart.g*.json"))
-    again = migrate_job(on(then, text, tmp_path), tmp_path / "run")
-    assert again.sha256 == whole.sha256
-    shots = json.loads((tmp_path / "run" / "run.json").read_text())["checkpoint"]["shots"]
-    assert shots["1"]["resumed"] > 0
+    for then in ("cuda", "cpu"):
+        run = shutil.copytree(tmp_path / "run", tmp_path / then)
+        again = migrate_job(on(then, text, tmp_path), run)
+        assert again.sha256 == whole, then
+        resumed = json.loads((run / "run.json").read_text())["checkpoint"]["shots"]["1"]["resumed"]
+        assert resumed > 0, then
 
 
-def test_a_gpu_that_is_lost_stops_the_run_and_blames_no_shot(tmp_path: Path, emulated: object) -> None:
+def test_a_gpu_that_is_lost_stops_the_run_and_blames_no_shot(
+    tmp_path: Path, whole: str, emulated: object
+) -> None:
     """Only the emulated device can be lost on demand."""
-    small_run.make(tmp_path)
-    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
     on("cuda", small_run.MIGRATE, tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "subsalt",
-        "migrate",
-        tmp_path / "job-cuda.toml",
-        "--run",
-        tmp_path / "run",
-    ]
-    lost = subprocess.run(
-        command,
-        env=os.environ | {"SUBSALT_EMULATED_LOST": "1500"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert lost.returncode == 69, lost.stderr
-    assert "E984" in lost.stderr
+    command = ["migrate", tmp_path / "job-cuda.toml", "--run", tmp_path / "run"]
+    with forked(command, env={"SUBSALT_EMULATED_LOST": "1500"}) as lost:
+        _, said = lost.communicate(timeout=PATIENCE)
+    assert lost.returncode == 69, said
+    assert "E984" in said
     assert not (tmp_path / "run" / "quarantine").exists()
     again = migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
-    assert again.sha256 == whole.sha256
+    assert again.sha256 == whole
     rows = json.loads((tmp_path / "run" / "run.json").read_text())["shots"]
     assert [r["failures"] for r in rows] == [0, 0, 0]
     assert sum(r["attempt"] for r in rows) == 4  # one was begun twice
 
 
-def test_kept_wavefields_are_played_and_imaged_again(tmp_path: Path, gpu_device: object) -> None:
+def test_kept_wavefields_are_played_and_imaged_again(tmp_path: Path, whole: str, gpu_device: object) -> None:
     """What was kept on the device, and what is propagated again there, are the frames of the processor."""
-    small_run.make(tmp_path)
     text = small_run.MIGRATE + '[checkpoint]\nkeep = "both"\n'
     runs = {device: migrate_job(on(device, text, tmp_path), tmp_path / device) for device in ("cpu", "cuda")}
-    assert runs["cuda"].sha256 == runs["cpu"].sha256
+    assert runs["cuda"].sha256 == runs["cpu"].sha256 == whole
     wish = Wish(condition="cross-correlation", wavefields=True)
     new = [reimage_run(tmp_path / d, tmp_path / f"{d} again", wish).sha256 for d in ("cpu", "cuda")]
     assert new[0] == new[1]
@@ -228,9 +227,8 @@ def frames_of(run: Path, said: list[str] | None = None) -> dict[str, list[bytes]
 
 
 def test_what_a_processor_without_fused_operations_began_is_not_mixed_with_a_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu_device: object
+    tmp_path: Path, whole: str, monkeypatch: pytest.MonkeyPatch, gpu_device: object
 ) -> None:
-    small_run.make(tmp_path)
     with monkeypatch.context() as patch:
         now = cpu.describe()
         patch.setattr(cpu, "describe", lambda: now | {"isa": "v2", "class": "separate"})
@@ -287,8 +285,8 @@ def test_born_data_on_the_device_have_the_bytes_of_the_cpu(gpu_device: object, m
 def test_records_and_images_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(
     gpu_device: object, medium: str
 ) -> None:
-    grid = ss.Grid((31, 61), (10.0, 10.0))
-    vp = np.tile(1500.0 + 3.0 * 10.0 * np.arange(61), (31, 1)).astype(np.float32)
+    grid = ss.Grid((21, 61), (10.0, 10.0))
+    vp = np.tile(1500.0 + 3.0 * 10.0 * np.arange(61), (21, 1)).astype(np.float32)
     names = {"isotropic": (), "vti": ("epsilon", "delta"), "tti": ("epsilon", "delta", "theta")}[medium]
     volumes = {name: np.full_like(vp, 0.3 if name == "theta" else 0.1) for name in names}
     model, wavelet = ss.EarthModel(grid, vp, **volumes), ss.ricker(12.0, 0.002)
@@ -297,8 +295,8 @@ def test_records_and_images_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(
         .carry(model, PropagationOptions(), wavelet, imaging=True)
         .grid.depth_axis
     )
-    rcv = np.stack([np.arange(50.0, 251.0, 50.0), np.full(5, 20.0)], axis=1)
-    survey = ss.Survey.from_arrays([[150.0, 50.0]], rcv, nt=61, dt=0.002)
+    rcv = np.stack([np.arange(20.0, 181.0, 40.0), np.full(5, 20.0)], axis=1)
+    survey = ss.Survey.from_arrays([[100.0, 50.0]], rcv, nt=41, dt=0.002)
     results = []
     for device in ("cpu", "cuda"):
         data = ss.forward(model, survey, wavelet, grid="auto", depth_axis="auto", device=device)
@@ -321,9 +319,8 @@ def test_the_operator_on_the_device_is_its_own_adjoint(gpu_device: object) -> No
 
 
 def test_a_run_made_on_a_gpu_is_looked_at_without_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emulated: object
+    tmp_path: Path, whole: str, monkeypatch: pytest.MonkeyPatch, emulated: object
 ) -> None:
-    small_run.make(tmp_path)
     migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
     emulated.forget()  # type: ignore[attr-defined]

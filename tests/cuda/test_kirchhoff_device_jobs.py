@@ -8,10 +8,12 @@ import signal
 
 import numpy as np
 import pytest
+from launch import forked
 from time_case import hashes, make, positions
 
 import subsalt
 from kirchhoff_data import reflector_traces
+from patience import PATIENCE
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
@@ -124,17 +126,13 @@ def test_restart_points_hold_what_they_say(emulated, survey, tmp_path, monkeypat
 
 def test_a_device_that_is_lost_stops_the_run_and_it_can_go_on(emulated, survey, tmp_path):
     """In another process: nothing of a lost device works any more."""
-    import subprocess
-    import sys
-
     run, path = tmp_path / "run", make(survey[0], keys="trace_block = 40\nsave_every = 1e-6")
-    words = [sys.executable, "-m", "subsalt", "migrate", str(path), "--run", str(run)]
-    given = os.environ | {"SUBSALT_EMULATED_LOST": "60"}
     text = path.read_text() + '[parallel]\ndevice = "cuda"\n'
     path.write_text(text)
-    done = subprocess.run(words, env=given, capture_output=True, text=True)
-    assert done.returncode == DeviceError.exit_code, done.stderr
-    assert "Traceback" not in done.stderr
+    with forked(["migrate", path, "--run", run], env={"SUBSALT_EMULATED_LOST": "60"}) as process:
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == DeviceError.exit_code, said
+    assert "Traceback" not in said
     assert BlockRestartPoints(run, facts_of(run)["run_id"]).points()
     start(survey, run, keys="trace_block = 40")
     assert hashes(run) == hashes(survey[1]["full-offset"])

@@ -101,6 +101,17 @@ REAL = (
 )
 
 
+#: the command; of what it measures and tests, the GPU alone (the rest: tests/test_doctor.py)
+DOCTOR = """
+    import sys
+    from subsalt import doctor
+    from subsalt.cli import app, guard
+    doctor.write_speed = lambda folder: 1.0
+    doctor.dot_product = doctor.restart_identity = lambda: (True, "")
+    sys.exit(guard.run(app.app, ["doctor", "--json"]))
+"""
+
+
 class TestOnRanks:
     """Each launch is one decision."""
 
@@ -140,10 +151,11 @@ class TestOnRanks:
         assert said[0].startswith("DeviceError E700 GPU 0 is taken (rank 1 on ")
 
     def test_doctor_says_what_the_ranks_have(self):
-        env = environment(messages="direct")
-        done = run(2, ["subsalt", "doctor", "--json"], env=env)
+        done = run(2, DOCTOR, env=environment(messages="direct"))
         assert done.rc == 0, done
-        assert json.loads(done.out[0])["mpi"]["cuda_aware"] is True
+        said = json.loads(done.out[0])
+        assert said["mpi"]["cuda_aware"] is True
+        assert [(t["name"], t["detail"]) for t in said["tests"] if t["detail"]] == [("gpu", "same bytes")]
         assert "2 ranks on 1 GPU\n" in done.err[0]
         assert "2 ranks share 1 GPU of" in done.err[0]
         assert "CUDA-aware: yes (SUBSALT_GPU_MPI=direct); ghost planes go straight" in done.err[0]

@@ -10,6 +10,7 @@ from kernel_problems import make_problem, step
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda.plan import plan_of
+from thorough import each, pairs
 
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
@@ -45,9 +46,10 @@ def test_three_steps_in_2d_have_the_bytes_of_the_cpu(gpu_device, order, boundary
     advance_both(problem, 3)
 
 
-@pytest.mark.parametrize(("boundary", "surface"), SIDES)
-@pytest.mark.parametrize("order", ORDERS)
-def test_steps_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(gpu_device, order, boundary, surface):
+# all pairs on an axis with one spacing: the two tests above
+@pytest.mark.parametrize(("order", "side"), each(ORDERS, SIDES))
+def test_steps_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(gpu_device, order, side):
+    boundary, surface = side
     widths = (2, 1, 2, 3, 3, 2)
     for ndim, shape in ((3, (14, 21, 45)), (2, (27, 1, 145))):
         advance_both(
@@ -99,10 +101,11 @@ def pieces(shape, cuts, axis):
     return out[1:] + out[:1]
 
 
-@pytest.mark.parametrize(("axis", "cuts"), [(0, (1, 9)), (1, (3, 4, 20)), (2, (2, 7, 38))])
-@pytest.mark.parametrize(("boundary", "surface"), SIDES)
-@pytest.mark.parametrize("order", [4, 8, 10])
-def test_a_grid_cut_into_boxes_has_the_same_bytes(gpu_device, order, boundary, surface, axis, cuts):
+@pytest.mark.parametrize(
+    ("order", "side", "cut"), pairs([4, 8, 10], SIDES, [(0, (1, 9)), (1, (3, 4, 20)), (2, (2, 7, 38))])
+)
+def test_a_grid_cut_into_boxes_has_the_same_bytes(gpu_device, order, side, cut):
+    (boundary, surface), (axis, cuts) = side, cut
     problem = make_problem(
         (15, 23, 43), "tti", boundary, order, free_surface=surface, widths=(3, 2, 3, 2, 4, 3)
     )
