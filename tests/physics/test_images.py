@@ -14,7 +14,7 @@ from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
-from thorough import each, some, thorough
+from thorough import each, sample, some, thorough
 
 V, F0 = 2000.0, 15.0
 E, D = 0.2, 0.08
@@ -88,7 +88,9 @@ def test_a11_diffractor_3d(medium):
     background = EarthModel(grid, V, *THOMSEN[medium])
     vp = np.full(grid.shape, V)
     vp[26, 21, 20] *= 0.9
-    survey = carpet_survey([(200.0, 180.0), (430.0, 390.0)], (600.0, 550.0), 37.5, nt=250, dt=0.002)
+    # the carpet lights it for every shot
+    shots = [(200.0, 180.0), (430.0, 390.0)][: sample(1, 2)]
+    survey = carpet_survey(shots, (600.0, 550.0), 37.5, nt=250, dt=0.002)
     data = scattered(background, EarthModel(grid, vp, *THOMSEN[medium]), survey)
     image = migrate(
         background, data, WAVELET, mode="adjoint", condition="cross-correlation", device=DEVICE
