@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import multiprocessing
 import sqlite3
 import subprocess
 import sys
@@ -27,10 +28,10 @@ def test_storing_takes_turns_and_tells_what_the_device_had_to_do(tmp_path):
 
     options = argparse.Namespace(
         directory=tmp_path,
-        grid=[44, 44, 44],
+        grid=[36, 36, 36],
         samples=40,
         checkpoints=10,
-        rounds=3,
+        rounds=2,
         threads=1,
         io_threads=1,
         direct=False,
@@ -39,8 +40,8 @@ def test_storing_takes_turns_and_tells_what_the_device_had_to_do(tmp_path):
     times = storing.measure(options)
     assert times["same_image"]
     assert (times["counts"]["puts"], times["counts"]["gets"]) == (10, 10)
-    assert times["counts"]["bytes_written"] == 10 * 4 * 20**3
-    assert len(times["memory_seconds"]) == len(times["disk_seconds"]) == 3
+    assert times["counts"]["bytes_written"] == 10 * 4 * 12**3
+    assert len(times["memory_seconds"]) == len(times["disk_seconds"]) == 2
     assert min(times["needed_bytes_per_second"].values()) > 0
     assert set(times["device_bytes_per_second"]) == {"put", "get"}
     assert not list(tmp_path.iterdir())
@@ -95,11 +96,29 @@ def test_without_protection_means_without():
     assert said.stdout.split() == ["0" * 64]
 
 
-def test_protection_compares_whole_runs(tmp_path):
+def test_protection_compares_whole_runs(tmp_path, monkeypatch):
     import protection
 
+    run = subprocess.run
+
+    def child(words):
+        subprocess.run = run
+        protection.child(words[0], words[1:])
+
+    def forked(command, **more):
+        """Run the first child as it is, and the others by a fork of this process, which has imported everything."""
+        if not starts:
+            starts.append(command)
+            return run(command, **more)
+        process = multiprocessing.get_context("fork").Process(target=child, args=(command[3:],))
+        process.start()
+        process.join()
+        return subprocess.CompletedProcess(command, process.exitcode, "", "")
+
+    starts = []
+    monkeypatch.setattr(subprocess, "run", forked)
     options = argparse.Namespace(
-        directory=tmp_path, grid=[24, 20, 20], shots=1, samples=151, rounds=1, threads=1
+        directory=tmp_path, grid=[16, 14, 14], shots=1, samples=41, rounds=1, threads=1
     )
     lines = []
     times = protection.measure(options, say=lines.append)

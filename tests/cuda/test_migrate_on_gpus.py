@@ -13,6 +13,7 @@ from survey_jobs import results
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
+from thorough import thorough
 
 pytestmark = MARKS
 
@@ -23,14 +24,14 @@ vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }
 epsilon = 0.15
 delta = 0.05
 [acquisition]
-shots = { first = [40, 60, 10], last = [100, 60, 10], n = 2 }
-receivers = { first = [13, 50, 10], last = [127, 50, 10], n = 8 }
-record_length = 0.06
+shots = { first = [30, 50, 10], last = [80, 50, 10], n = 2 }
+receivers = { first = [13, 30, 10], last = [97, 30, 10], n = 6 }
+record_length = 0.052
 dt = 0.002
 files = "per-shot"
 [grid]
 spacing = 10
-shape = [16, 11, 12]
+shape = [12, 9, 10]
 [source]
 f0 = 30
 [propagation]
@@ -109,42 +110,51 @@ def test_files_are_those_of_one_processor(survey, on_one_cpu, tmp_path, how, ran
     assert not any(done.err[1:])
 
 
-#: velocity that grows with depth, on a computational grid whose depth axis follows it
+#: velocity that grows with depth, on a computational grid whose depth axis follows it: a few planes for each rank
 DEEPENING = """
 [model]
-vp = {{ z = [0, 480], value = [1500, 3900] }}
+vp = {{ z = [0, 420], value = [1500, 3900] }}
 {medium}
 [acquisition]
-shots = {{ first = [150, 80, 24], last = [150, 80, 24], n = 1 }}
-receivers = {{ first = [60, 60, 24], last = [240, 60, 24], n = 8 }}
-record_length = 0.16
+shots = {{ first = {source}, last = {source}, n = 1 }}
+receivers = {{ first = {first}, last = {last}, n = 6 }}
+record_length = 0.128
 dt = 0.004
 files = "per-shot"
 [grid]
 spacing = 12
-shape = [25, 13, 41]
+shape = {shape}
 [source]
 f0 = 12
 [propagation]
 grid = "auto"
 depth_axis = "auto"
-layer = 6
+layer = 4
 [output]
 pictures = false
 formats = ["npz"]
 """
 
 
+#: where the shot of it lies, and how large it is
+VOLUME = {"source": [80, 48, 24], "first": [20, 24, 24], "last": [140, 24, 24], "shape": [14, 6, 36]}
+SECTION = {"source": [80, 24], "first": [20, 24], "last": [140, 24], "shape": [14, 36]}
+VTI = "epsilon = 0.15\ndelta = 0.08\n"
+
+
 @pytest.mark.parametrize(
-    ("medium", "checkpoint"),
+    ("medium", "size", "checkpoint"),
     [
-        ("", "boundary"),
-        ("epsilon = 0.15\ndelta = 0.08", "store"),
-        ("epsilon = 0.15\ndelta = 0.08\ntheta = 25\nphi = 40", "store"),
+        ("", VOLUME, "boundary"),
+        (VTI, VOLUME, "store"),
+        (VTI + "theta = 25", SECTION, "store"),
+        # boxes of such a volume: test_tilted_steps.py, ranks on GPUs with an even axis: test_device_ranks.py
+        pytest.param(VTI + "theta = 25\nphi = 40", VOLUME, "store", marks=thorough),
     ],
+    ids=["isotropic", "vti", "tti 2-D", "tti 3-D"],
 )
-def test_files_on_a_stretched_depth_axis_are_those_of_one_processor(tmp_path, medium, checkpoint):
-    text = DEEPENING.format(medium=medium)
+def test_files_on_a_stretched_depth_axis_are_those_of_one_processor(tmp_path, medium, size, checkpoint):
+    text = DEEPENING.format(medium=medium, **size)
     (tmp_path / "model.toml").write_text(text)
     model = Job.from_toml(tmp_path / "model.toml")
     assert model.open_propagation_model().grid.depth_axis is not None

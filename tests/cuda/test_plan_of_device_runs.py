@@ -37,7 +37,7 @@ SHOT = """
 [acquisition]
 shots = { first = [150, 120, 10], last = [150, 120, 10], n = 1 }
 receivers = { first = [10, 53, 10], last = [380, 53, 10], n = 12 }
-record_length = 0.08
+record_length = 0.064
 dt = 0.002
 files = "per-shot"
 """
@@ -46,10 +46,10 @@ files = "per-shot"
 WAYS = {
     "store, memory": 'strategy = "store"\nplace = "memory"',
     "store, device": "",
-    "revolve, memory": 'strategy = "revolve"\nplace = "memory"\nblock = 2\nslots = 3',
+    "revolve, memory": 'strategy = "revolve"\nplace = "memory"\nblock = 2\nslots = 6',
     "boundary, device": 'strategy = "boundary"\nplace = "device"',
     "boundary, memory": 'strategy = "boundary"\nplace = "memory"',
-    "revolve, device": 'strategy = "revolve"\nplace = "device"\nblock = 2\nslots = 3',
+    "revolve, device": 'strategy = "revolve"\nplace = "device"\nblock = 2\nslots = 6',
 }
 
 RUN = """
@@ -139,7 +139,9 @@ def test_too_little_device_memory_is_refused_before_anything_is_allocated(
 def test_with_less_device_memory_the_same_image(
     shots: Path, emulated: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = migrate_job(Job.from_toml(job(shots, "whole", "")), shots / "whole-run")
+    whole = migrate_job(
+        Job.from_toml(job(shots, "whole", "")).changed("parallel", device="cpu"), shots / "whole-run"
+    )
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(8_000_000))
     small = migrate_job(Job.from_toml(job(shots, "less", "")), shots / "less-run")
     run = json.loads((shots / "less-run" / "run.json").read_text())

@@ -10,6 +10,7 @@ from subsalt import migrate as reverse_time_migrate
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from thorough import ALL
 
 V, H = 2000.0, 12.5
 GRID = Grid((81, 41, 65), (H, H, H))
@@ -27,7 +28,8 @@ def test_three_reflectors_peak_within_a_sample_of_each_other():
     # a carpet of receivers, every 25 m; both migrations get the same traces and the true velocity
     x, y = (np.arange(0.0, (n - 1) * H + 1, 25.0) for n in GRID.shape[:2])
     carpet = np.array([(a, b, 0.0) for a in x for b in y])
-    survey = Survey.from_arrays([(400.0, 250.0, 0.0), (600.0, 250.0, 0.0)], carpet, nt=250, dt=0.004)
+    shots = [(400.0, 250.0, 0.0), (600.0, 250.0, 0.0)] if ALL else [(500.0, 250.0, 0.0)]
+    survey = Survey.from_arrays(shots, carpet, nt=250, dt=0.004)
     for shot in survey.shots:
         shot.data = primaries(shot.src, shot.rcv, REFLECTORS, V, WAVELET, survey.time).astype(np.float32)
     section = reverse_time_migrate(EarthModel(GRID, V), survey, WAVELET).image[:, GRID.shape[1] // 2]
@@ -57,6 +59,6 @@ def test_three_reflectors_peak_within_a_sample_of_each_other():
             assert np.sign(value) == sign, where
             # a sample of the time image is v dt / 2 = 4 m, less than one of the depth image
             assert abs(by_kirchhoff - by_rtm) < V * axis.dt / 2, where
-            # two shots light a part of the aperture only: both are late by a few metres, not by a cell
+            # one or two shots light a part of the aperture only: both are late by a few metres, not by a cell
             assert abs(by_rtm - depth) < H, where
             assert abs(by_kirchhoff - depth) < H, where

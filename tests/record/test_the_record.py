@@ -6,6 +6,7 @@ the record anew (``python tests/record --write``).
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from launch import MPI, run
+from PIL import Image
 
 from patience import PATIENCE
 
@@ -43,6 +45,7 @@ from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
 from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.run.ledger_file import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
+from subsalt.view import style  # noqa: E402
 from thorough import ALL, some, thorough  # noqa: E402
 
 RECORD = json.loads((HERE / "record.json").read_text())
@@ -217,6 +220,10 @@ def test_keys_of_json(subsalt_command, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(doctor, "write_speed", lambda folder: 1.0)
     monkeypatch.setattr(doctor, "dot_product", lambda: (True, ""))
     monkeypatch.setattr(doctor, "restart_identity", lambda: (True, ""))
+    # all pictures are one of a single point: nobody looks at them
+    drawn = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(drawn, "PNG")
+    monkeypatch.setattr(style, "png_bytes", lambda fig, facts: drawn.getvalue())
     by_command = json_keys(subsalt_command, Jobs(tmp_path))
     for name, keys in RECORD["json"].items():
         assert by_command[name] == keys, name
