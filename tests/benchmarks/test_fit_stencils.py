@@ -53,7 +53,11 @@ def test_points_of_taylor_weights_by_an_independent_sum(program):
 def test_weights_keep_what_stability_needs_and_their_promise(program, family):
     waves = program.Waves(family, 40.0)
     points = {"upright": 9.5, "tilted": 11.0}[family]
-    weights = program.fitted(family, 4, points, waves)
+    # of axes and directions there are many: weights fitted to some of them keep the promise in all
+    some_waves = program.Waves(family, 40.0)
+    step = 1 if ALL or family == "upright" else 3
+    some_waves.axes, some_waves.waves = waves.axes[::step], waves.waves[::step]
+    weights = program.fitted(family, 4, points, some_waves)
     second, first = program.decimals(weights)
     assert sum(k * k * c for k, c in enumerate(second, start=1)) == 1
     assert sum(2 * k * d for k, d in enumerate(first, start=1)) == 1

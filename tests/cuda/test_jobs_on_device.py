@@ -60,7 +60,7 @@ f0 = 30
 [propagation]
 grid = "model"
 order = 4
-layer = 5
+layer = 3
 free_surface = {free_surface}
 [output]
 pictures = false

@@ -37,7 +37,7 @@ f0 = 30
 [propagation]
 grid = "model"
 order = 4
-layer = 5
+layer = 3
 [output]
 pictures = false
 formats = ["segy", "npz"]

@@ -21,7 +21,7 @@ epsilon = 0.15
 delta = 0.05
 [grid]
 spacing = 10
-shape = [40, 30, 28]
+shape = [26, 22, 20]
 [source]
 f0 = 30
 [propagation]
@@ -35,8 +35,8 @@ formats = ["segy"]
 
 SHOT = """
 [acquisition]
-shots = { first = [150, 120, 10], last = [150, 120, 10], n = 1 }
-receivers = { first = [10, 53, 10], last = [380, 53, 10], n = 12 }
+shots = { first = [120, 100, 10], last = [120, 100, 10], n = 1 }
+receivers = { first = [10, 53, 10], last = [240, 53, 10], n = 12 }
 record_length = 0.064
 dt = 0.002
 files = "per-shot"
@@ -126,7 +126,7 @@ def test_memory_and_transfers_are_those_of_the_plan(shots: Path, gpu_device: obj
 def test_too_little_device_memory_is_refused_before_anything_is_allocated(
     shots: Path, emulated: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(7_000_000))
+    monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(4_460_000))
     made = Job.from_toml(job(shots, "small", ""))
     before = emulated.allocated()  # type: ignore[attr-defined]
     with pytest.raises(FindingsError) as refused:
@@ -142,7 +142,7 @@ def test_with_less_device_memory_the_same_image(
     whole = migrate_job(
         Job.from_toml(job(shots, "whole", "")).changed("parallel", device="cpu"), shots / "whole-run"
     )
-    monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(8_000_000))
+    monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(4_700_000))
     small = migrate_job(Job.from_toml(job(shots, "less", "")), shots / "less-run")
     run = json.loads((shots / "less-run" / "run.json").read_text())
     assert run["checkpoint"]["strategy"] != "store, device"

@@ -129,7 +129,8 @@ def test_a11_flat_reflector_2d(medium, v2):
 def test_a11_dipping_reflector_2d():
     grid, dip = Grid((181, 111), (10.0, 10.0)), np.deg2rad(20)
     background = EarthModel(grid, V)
-    survey = line_survey((400.0, 700.0, 1000.0, 1300.0, 1600.0), 20, 1780, 20, nt=550, dt=0.002)
+    # normals of the reflector come up at 730 to 1240 m from where it is looked at
+    survey = line_survey((700.0, 1000.0, 1300.0), 20, 1780, 20, nt=550, dt=0.002)
     data = scattered(
         background, layered(grid, lambda x: 300.0 + np.tan(dip) * x, 3000.0, "isotropic"), survey
     )
