@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from subsalt.machine.stats import fit_line, holm, paired, sign_test, t_test
+from subsalt.machine.stats import BOOTSTRAP, _draws, fit_line, holm, paired, sign_test, t_test
 
 
 def test_a_constant_saving_is_found_whatever_slows_both():
@@ -110,6 +110,19 @@ def test_starts_that_agree_are_proof():
 def test_starts_of_different_length_are_compared():
     comparison = paired([2.0] * 7, [1.0] * 7, groups=[0, 0, 0, 0, 1, 1, 1])
     assert (comparison.ratio_low, comparison.ratio_high, comparison.n) == (2.0, 2.0, 7)
+
+
+@pytest.mark.parametrize("groups", [(0,) * 15, (0,) * 16, (0, 0, 0, 0, 1, 1, 1), (0,) * 300])
+def test_the_interval_is_that_of_the_medians_of_the_draws(groups):
+    """Of the definition, with every draw gathered; samples that are equal among them."""
+    before, after = 1 + np.random.default_rng(6).integers(0, 20, (2, len(groups))) / 16
+    comparison = paired(before, after, groups=groups)
+    for values, ends in (
+        (before - after, (comparison.low, comparison.high)),
+        (before / after, (comparison.ratio_low, comparison.ratio_high)),
+    ):
+        medians = np.sort(np.median(values[_draws(groups)], axis=1))
+        assert ends == (medians[int(0.025 * BOOTSTRAP)], medians[int(0.975 * BOOTSTRAP)])
 
 
 def test_the_same_samples_give_the_same_interval():

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,13 +159,12 @@ def paired(
     saved, over = b - a, b / a
     label = tuple(groups) if groups is not None else (0,) * b.size
     members = _members(label)
-    drawn = _draws(label)
     outside = (1.0 - level) / 2.0
 
     def ends(values: NDArray[np.float64]) -> tuple[float, float]:
         if b.size < 2:
             return -math.inf, math.inf
-        medians = np.sort(np.median(values[drawn], axis=1))
+        medians = np.sort(_medians(values, label))
         return float(medians[int(outside * BOOTSTRAP)]), float(medians[int((1.0 - outside) * BOOTSTRAP)])
 
     if len(members) > 1:
@@ -192,8 +192,29 @@ def _members(label: Sequence[int]) -> list[NDArray[np.int64]]:
     return [np.flatnonzero(groups == g) for g in np.unique(groups)]
 
 
+def _medians(values: NDArray[np.float64], label: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the median of each bootstrap draw of the values: ten times as fast as to gather and sort all draws."""
+    counts, size = _counts(label)
+    order = np.argsort(values)
+    # of each draw, how many samples are at most the first, second, ... smallest value
+    within = np.cumsum(counts[order], axis=0, dtype=counts.dtype)
+    ordered = values[order]
+    low, high = (ordered[(within <= k).sum(axis=0, dtype=counts.dtype)] for k in ((size - 1) // 2, size // 2))
+    return (low + high) / 2.0
+
+
 # a tuner compares hundreds of sets of samples of the same shape
 @lru_cache(maxsize=4)
+def _counts(label: tuple[int, ...]) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
+    """Return how often each bootstrap draw has each sample, (samples, draws), and how many samples a draw has."""
+    drawn = _draws(label)
+    counts = np.zeros((len(label), BOOTSTRAP), np.min_scalar_type(len(label)))
+    lines = np.arange(BOOTSTRAP)
+    for samples in drawn.T:
+        counts[samples, lines] += 1
+    return counts, drawn.shape[1]
+
+
 def _draws(label: tuple[int, ...]) -> NDArray[np.int64]:
     """Return indices of samples, one line per bootstrap draw; every line has as many groups as there are."""
     draw = np.random.default_rng(0)
