@@ -7,6 +7,7 @@ asked for.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,8 @@ COMMANDS, MESSAGES, MPI_PROFILE = "subsalt.commands", "subsalt.messages", "subsa
 CUDA_PLUGIN = "subsalt.cuda_plugin"
 
 
+# to find them, the descriptions of all installed packages are read: 20 ms
+@cache
 def extensions(group: str) -> dict[str, Any]:
     """Return the installed entry points of a group, by name."""
     from importlib.metadata import entry_points

@@ -73,6 +73,8 @@ def test_only_the_command_asked_for_is_built():
     everything = typer.main.get_command(app)
     for name in everything.commands:
         assert list(typer.main.get_command(named_command_only(app, [name])).commands) == [name]
+    # a command of another package is built by itself
+    assert not typer.main.get_command(named_command_only(app, ["lab", "memory"])).commands
     for words in ([], ["--help", "check"], ["--version"], ["chek"]):
         assert named_command_only(app, words) is app
 

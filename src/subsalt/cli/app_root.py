@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,11 +44,17 @@ class Commands(HelpGroup):
         if cmd_name not in OTHER_PACKAGES:
             return super().get_command(ctx, cmd_name)
         command = extensions.extensions(extensions.COMMANDS).get(cmd_name)
-        return typer.main.get_command(command or _not_installed(cmd_name))
+        return _built(command or _not_installed(cmd_name))
 
     def summary(self, ctx: Any, name: str) -> str:
         """Return the summary of a sub-command, without importing its package."""
         return OTHER_PACKAGES.get(name) or super().summary(ctx, name)
+
+
+# a process that runs several commands builds their options once
+@cache
+def _built(commands: typer.Typer) -> Any:
+    return typer.main.get_command(commands)
 
 
 def _not_installed(name: str) -> typer.Typer:

@@ -18,6 +18,7 @@ import typer
 
 from subsalt import host
 from subsalt.cli import old_spellings, ranks
+from subsalt.cli.app_root import OTHER_PACKAGES
 from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError, processor_too_old
 
 #: exit codes of the command and their meaning; errors of the package carry theirs
@@ -130,7 +131,8 @@ def named_command_only(app: typer.Typer, argv: list[str]) -> typer.Typer:
     name = argv[0] if argv else ""
     commands = [c for c in app.registered_commands if _name(c) == name]
     groups = [g for g in app.registered_groups if g.typer_instance and g.typer_instance.info.name == name]
-    if not commands and not groups:  # help, completion, or a mistake that is answered with the nearest name
+    # help, completion, or a mistake that is answered with the nearest name
+    if not commands and not groups and name not in OTHER_PACKAGES:
         return app
     one = copy.copy(app)
     one.registered_commands, one.registered_groups = commands, groups
