@@ -1,6 +1,6 @@
 """Disks that fail: an ext4 whose power is cut, and a small one that fills up. For root, in a mount namespace.
 
-`python disks.py power FOLDER COUNT` and `python disks.py full FOLDER COUNT` print a line of JSON per trial, with what
+`python disks.py FOLDER POWER FULL` makes so many trials of each kind, and prints a line of JSON per trial, with what
 was wrong, empty when nothing was.
 """
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "run")]
@@ -40,22 +41,22 @@ def able() -> str:
     return ""
 
 
-def trials(kind: str, folder: Path, count: int) -> list[dict[str, object]]:
-    """Run trials in a mount namespace of their own and return their lines."""
+def trials(folder: Path, power: int = 0, full: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """Run so many trials of each kind in a mount namespace of their own; return their lines by kind."""
     environment = os.environ | {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
     done = subprocess.run(
-        ["unshare", "-m", sys.executable, str(HERE / "disks.py"), kind, str(folder), str(count)],
+        ["unshare", "-m", sys.executable, str(HERE / "disks.py"), str(folder), str(power), str(full)],
         capture_output=True,
         text=True,
         env=environment,
         check=False,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode or len(lines) != count:
+    if done.returncode or len(lines) != power + full:
         raise RuntimeError(
-            f"{len(lines)} of {count} trials, exit code {done.returncode}: {done.stderr[-2000:]}"
+            f"{len(lines)} of {power + full} trials, exit code {done.returncode}: {done.stderr[-2000:]}"
         )
-    return lines
+    return {kind: [line for line in lines if line["kind"] == kind] for kind in ("power", "full")}
 
 
 def sh(*words: object) -> None:
@@ -86,73 +87,78 @@ class Disk:
         raise RuntimeError("the disk is still in use")
 
 
-def power(folder: Path, count: int) -> None:
+def power(striker: Striker, job: Path, whole: Path, count: int) -> None:
     """Cut the power of the disk of a run now and then; what was called done is there, and the run goes on."""
-    job, disk, dice = make(folder), Disk(folder), random.Random(7)
+    disk, dice = Disk(striker.folder), random.Random(7)
     run = disk.place / "run"
-    with Striker(folder, build(folder) or Path()) as striker:
-        whole = folder / "whole"
-        assert striker("migrate", job, "--run", whole, here=True).code == 0
+    disk.make()
+    begin = time.monotonic()
+    assert striker("migrate", job, "--run", run).code == 0
+    seconds = time.monotonic() - begin
+    disk.unmount()
+    for k in range(count):
         disk.make()
-        begin = time.monotonic()
-        assert striker("migrate", job, "--run", run).code == 0
-        seconds = time.monotonic() - begin
+        # anywhere in the run; or close behind a shot that was just called done
+        shots, fault = k % 3, ""
+        after = dice.uniform(0, 0.01 if shots else 0.9 * seconds)
+        cut = striker(
+            "migrate", job, "--run", run, after=after, shots=shots, run=str(run), disk=str(disk.place)
+        )
         disk.unmount()
-        for k in range(count):
-            disk.make()
-            # anywhere in the run; or close behind a shot that was just called done
-            shots, fault = k % 3, ""
-            after = dice.uniform(0, 0.01 if shots else 0.9 * seconds)
-            cut = striker(
-                "migrate", job, "--run", run, after=after, shots=shots, run=str(run), disk=str(disk.place)
-            )
-            disk.unmount()
-            disk.mount()
-            there = [r["id"] for r in peek(run) if r["state"] == "done"]
-            if lost := set(cut.done) - set(there):
-                fault = f"lost: {sorted(lost)}"
-            end = striker("migrate", job, "--run", run)
-            if end.code:
-                fault = f"going on ended with {end.code}: {end.err[-500:]}"
-            elif digest(run) != digest(whole):
-                fault = "the image differs"
-            redone = sum(r["attempt"] for r in peek(run)) - 3 if not fault else 0
-            disk.unmount()
-            facts = {
-                "after": after,
-                "running": cut.code != 0,
-                "done": cut.done,
-                "fault": fault,
-                "redone": redone,
-            }
-            print(json.dumps(facts), flush=True)
+        disk.mount()
+        there = [r["id"] for r in peek(run) if r["state"] == "done"]
+        if lost := set(cut.done) - set(there):
+            fault = f"lost: {sorted(lost)}"
+        end = striker("migrate", job, "--run", run)
+        if end.code:
+            fault = f"going on ended with {end.code}: {end.err[-500:]}"
+        elif digest(run) != digest(whole):
+            fault = "the image differs"
+        redone = sum(r["attempt"] for r in peek(run)) - 3 if not fault else 0
+        disk.unmount()
+        facts = {
+            "kind": "power",
+            "after": after,
+            "running": cut.code != 0,
+            "done": cut.done,
+            "fault": fault,
+            "redone": redone,
+        }
+        print(json.dumps(facts), flush=True)
 
 
-def full(folder: Path, count: int) -> None:
+def full(striker: Striker, job: Path, whole: Path, count: int) -> None:
     """Run on disks that are too small, make them larger, and go on."""
-    job, place = make(folder), folder / "mount"
+    place = striker.folder / "small"
     place.mkdir()
     run = place / "run"
+    need = sum(p.stat().st_blocks * 512 for p in whole.rglob("*"))
+    for k in range(count):
+        # a run that would not fit is refused before it begins; the last disk has room for all
+        size = 32 * MEGABYTE if k == count - 1 else int(2 * need * (k + 1) / count) // 4096 * 4096
+        sh("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place)
+        small, fault = striker("migrate", job, "--run", run), ""
+        if small.code not in (0, 69, 73, 74) or "Traceback" in small.err:
+            fault = f"ended with {small.code}: {small.err[-500:]}"
+        elif small.code and "E6" not in small.err:
+            fault = f"says no code: {small.err[-500:]}"
+        sh("mount", "-o", f"remount,size={64 * MEGABYTE}", place)
+        end = striker("migrate", job, "--run", run)
+        if end.code or digest(run) != digest(whole):
+            fault = fault or f"going on ended with {end.code}, or another image: {end.err[-500:]}"
+        sh("umount", place)
+        print(json.dumps({"kind": "full", "size": size, "code": small.code, "fault": fault}), flush=True)
+
+
+def main(folder: Path, cuts: int, fills: int) -> None:
+    """Make the trials of both kinds, of one survey."""
+    job, whole = make(folder), folder / "whole"
     with Striker(folder, build(folder) or Path()) as striker:
-        whole = folder / "whole"
         assert striker("migrate", job, "--run", whole, here=True).code == 0
-        need = sum(p.stat().st_blocks * 512 for p in whole.rglob("*"))
-        for k in range(count):
-            # a run that would not fit is refused before it begins; the last disk has room for all
-            size = 32 * MEGABYTE if k == count - 1 else int(2 * need * (k + 1) / count) // 4096 * 4096
-            sh("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place)
-            small, fault = striker("migrate", job, "--run", run), ""
-            if small.code not in (0, 69, 73, 74) or "Traceback" in small.err:
-                fault = f"ended with {small.code}: {small.err[-500:]}"
-            elif small.code and "E6" not in small.err:
-                fault = f"says no code: {small.err[-500:]}"
-            sh("mount", "-o", f"remount,size={64 * MEGABYTE}", place)
-            end = striker("migrate", job, "--run", run)
-            if end.code or digest(run) != digest(whole):
-                fault = fault or f"going on ended with {end.code}, or another image: {end.err[-500:]}"
-            sh("umount", place)
-            print(json.dumps({"size": size, "code": small.code, "fault": fault}), flush=True)
+        if cuts:
+            power(striker, job, whole, cuts)
+        full(striker, job, whole, fills)
 
 
 if __name__ == "__main__":
-    {"power": power, "full": full}[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -19,6 +19,7 @@ import struct
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ NONSENSE = [
     '"' + "y" * 5000 + '"', "[" * 3000 + "]" * 3000, '"../../x"', '"/dev/zero"',
      "1e-300", "2147483648", "[1, 2, 3, 4]", "nan", "inf",
 ]  # fmt: skip
+#: what is damaged: a finished and a stopped run of each method
+RUNS = ("depth finished", "depth stopped", "time finished", "time stopped")
 EXTREMES = [0, 1, 255, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 TIME_LINE = """
 method = "kirchhoff"
@@ -53,8 +56,8 @@ pictures = false
 """
 
 
-def make_runs(folder: Path) -> dict[str, Path]:
-    """Make the runs: finished and stopped ones of each method, with kept wavefields, pictures and reports."""
+def make_runs(folder: Path, wanted: Collection[str]) -> dict[str, Path]:
+    """Make those of `RUNS` that are wanted, with kept wavefields, pictures and reports."""
     from small_run import make
 
     import kirchhoff_jobs
@@ -69,18 +72,18 @@ def make_runs(folder: Path) -> dict[str, Path]:
     )
     (folder / "job.toml").write_text(plain)
     runs = {}
-    for name, job in (("depth", "job.toml"), ("time", "time.toml")):
-        for state in ("finished", "stopped"):
-            run = folder / f"{name}-{state}.run"
-            words = ["migrate", str(folder / job), "--run", str(run)]
-            if state == "stopped":
-                words += ["--time-limit", "0.25s"]
-            ended = fuzz_commands.run([words], enough=60.0)
-            if ended.fault or ended.codes not in ([0], [75]):
-                raise RuntimeError(f"{words}: {ended.codes} {ended.fault} {ended.text[-2000:]}")
-            runs[f"{name} {state}"] = run
-            if state == "finished":
-                fuzz_commands.run([["report", str(run)]])
+    for name in filter(wanted.__contains__, RUNS):
+        method, state = name.split()
+        run = runs[name] = folder / f"{method}-{state}.run"
+        job = folder / {"depth": "job.toml", "time": "time.toml"}[method]
+        words = ["migrate", str(job), "--run", str(run)]
+        if state == "stopped":
+            words += ["--time-limit", "0.25s"]
+        ended = fuzz_commands.run([words], enough=60.0)
+        if ended.fault or ended.codes not in ([0], [75]):
+            raise RuntimeError(f"{words}: {ended.codes} {ended.fault} {ended.text[-2000:]}")
+        if state == "finished":
+            fuzz_commands.run([["report", str(run)]])
     return runs
 
 
@@ -192,7 +195,7 @@ def _nonsense(data: bytes, rng: random.Random) -> bytes:
 def try_one(runs: dict[str, Path], folder: Path, number: int, seed: int) -> tuple[str, fuzz_commands.Ended]:
     """Try one damaged run; return what was done to it, and how the commands ended."""
     rng = random.Random(f"{seed} {number}")
-    name = rng.choice(list(runs))
+    name = rng.choice(RUNS)
     run, out = folder / "tried.run", folder / "out"
     shutil.copytree(runs[name], run, symlinks=True)
     out.mkdir()
@@ -212,13 +215,14 @@ def try_one(runs: dict[str, Path], folder: Path, number: int, seed: int) -> tupl
 def run(count: int, seed: int, folder: Path, first: int = 0, say: Any = None) -> dict[str, Any]:
     """Try damaged runs; return counts, failures, the longest time and the largest growth of memory."""
     folder.mkdir(exist_ok=True)
-    runs = make_runs(folder)
+    numbers = range(first, first + count)
+    runs = make_runs(folder, {random.Random(f"{seed} {number}").choice(RUNS) for number in numbers})
     here = os.getcwd()
     failures, slowest, grown = [], 0.0, 0.0
     ends: Counter[int] = Counter()
     os.chdir(folder)
     try:
-        for number in range(first, first + count):
+        for number in numbers:
             what, ended = try_one(runs, folder, number, seed)
             ends.update(ended.codes)
             slowest, grown = max(slowest, ended.seconds), max(grown, ended.grown_mb)

@@ -162,7 +162,7 @@ def of_disks(kind: str, folder: Path, count: int) -> Iterator[tuple[str, bool, i
     """Cut the power, or fill disks up."""
     place = folder / kind
     place.mkdir()
-    for one in disks.trials(kind, place, count):
+    for one in disks.trials(place, **{kind: count})[kind]:
         yield one["fault"], bool(one.get("running", one.get("code"))), int(one.get("redone", 0))
 
 

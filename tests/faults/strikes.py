@@ -115,6 +115,7 @@ class Striker:
         The compiled shim.
     tells_every : float
         Seconds after which a run that goes on writes its progress again: an operation more, which comes by the clock.
+        It may change between commands.
     """
 
     folder: Path
@@ -130,7 +131,6 @@ class Striker:
             "NO_COLOR": "1",
             "SUBSALT_TUNE": "off",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "STRIKES_TELL_EVERY": str(self.tells_every),
         }
 
     def __enter__(self) -> Striker:
@@ -195,6 +195,7 @@ class Striker:
             "shots": shots,
             "run": run,
             "disk": disk,
+            "tells_every": self.tells_every,
             **files,
         }
         assert self.server.stdin is not None
@@ -289,6 +290,15 @@ def thinned(points: list[Point], every: int) -> list[Point]:
             chosen.append(point)
         seen[point.part] += 1
     return chosen
+
+
+def one_of_each(points: list[Point]) -> list[Point]:
+    """Return, of the points on each part of the run, one: early on some parts, in the middle or late on others."""
+    parts: dict[str, list[Point]] = {}
+    for point in points:
+        parts.setdefault(point.part, []).append(point)
+    chosen = {of[i * 5 % len(of)] for i, of in enumerate(parts.values())}
+    return [point for point in points if point in chosen]
 
 
 def matrix(struck: Counter[tuple[str, str]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import disks
 import pytest
@@ -12,17 +12,23 @@ from thorough import sample
 pytestmark = pytest.mark.skipif(bool(disks.able()), reason=disks.able() or "-")
 
 
-def test_power_cuts(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """Return how the trials of each kind ended: one process makes them all."""
+    return disks.trials(tmp_path_factory.mktemp("disks"), power=sample(6, 20), full=6)
+
+
+def test_power_cuts(trials: dict[str, list[dict[str, Any]]]) -> None:
     """What the ledger called done when the power went is there; the run goes on to the same bytes."""
-    cuts = disks.trials("power", tmp_path, sample(8, 20))
+    cuts = trials["power"]
     assert not [c for c in cuts if c["fault"]]
     assert all(c["redone"] <= 1 for c in cuts)
     assert sum(c["running"] for c in cuts) > len(cuts) / 2, "the cuts came too late"
     assert len({len(c["done"]) for c in cuts}) > 2, "all cuts fell into the same shot"
 
 
-def test_small_disks_fill_up(tmp_path: Path) -> None:
-    outcomes = disks.trials("full", tmp_path, 6)
+def test_small_disks_fill_up(trials: dict[str, list[dict[str, Any]]]) -> None:
+    outcomes = trials["full"]
     assert not [f for f in outcomes if f["fault"]]
     assert sum(f["code"] != 0 for f in outcomes) > 2
     assert outcomes[-1]["code"] == 0

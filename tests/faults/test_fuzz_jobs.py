@@ -17,6 +17,8 @@ from typing import Any
 import fuzz_jobs
 import pytest
 
+from thorough import sample
+
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -44,14 +46,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_mutated_jobs(ask: Ask, tmp_path: Path) -> None:
-    report = ask(kind="jobs", count=40, seed=11, folder=str(tmp_path / "jobs"))
+    report = ask(kind="jobs", count=sample(12, 40), seed=sample(1, 11), folder=str(tmp_path / "jobs"))
     assert not report["failures"], report["failures"][:3]
     # jobs that are refused and jobs that run must both occur, or the test tests nothing
     assert {k.split()[0] for k in report["ends"]} >= {"check", "image"}
 
 
 def test_damaged_runs(ask: Ask, tmp_path: Path) -> None:
-    report = ask(kind="runs", count=10, seed=11, folder=str(tmp_path / "runs"))
+    report = ask(kind="runs", count=sample(4, 10), seed=sample(5, 11), folder=str(tmp_path / "runs"))
     assert not report["failures"], report["failures"][:3]
     assert len(report["ends"]) > 1
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from small_run import LEAST_SQUARES as JOB
-from strikes import KILL, TORN, spread
+from strikes import KILL, TORN, one_of_each, spread
 from struck_survey import Case
 
-from thorough import sample
+from thorough import ALL, sample
 
 __all__ = ["JOB"]
 
@@ -21,7 +21,8 @@ def test_killed_in_and_between_rounds_it_goes_on_to_the_same_bytes(case: Case) -
     # the first state is removed when the last round is closed
     assert any(p.operation.startswith("unlink") and p.path.endswith("state_000.npy") for p in inside), inside
     others = [p for p in case.points if p not in inside]
-    points = [*spread(inside, sample(3, 40)), *spread(others, sample(1, 20))]
+    struck = spread(inside, 40) if ALL else one_of_each(inside)
+    points = [*struck, *spread(others, sample(1, 20))]
     case.striker.struck.clear()
     faults = []
     for i, point in enumerate(points):

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from strikes import KILL, TORN, Striker, spread, thinned
+from strikes import KILL, TORN, one_of_each, spread
 from struck_survey import Case
 
-from thorough import sample, some
+from thorough import ALL, sample, some
 
 #: strikes of this module, over operations and parts of the run, in ``make test-all``
 POINTS = 50
@@ -19,12 +19,12 @@ POINTS = 50
 def test_killed_at_many_points_the_run_goes_on_to_the_same_bytes(case: Case) -> None:
     """Every kind of operation on every part of the run; every other one is gone on with by the directory alone.
 
-    A third of the kinds in ``make test``, of every part.
+    One of every part in ``make test``, here a kind that comes early, there one that comes late.
     """
     every = spread(case.points, POINTS)
     assert len(every) == POINTS
     assert {(p.operation, p.part) for p in every} == {(p.operation, p.part) for p in case.points}
-    points = thinned(every, sample(3, 1))
+    points = every if ALL else one_of_each(every)
     case.striker.struck.clear()
     faults = []
     for i, point in enumerate(points):
@@ -38,17 +38,19 @@ def test_killed_at_many_points_the_run_goes_on_to_the_same_bytes(case: Case) -> 
     assert {"image", "report", "ledger", "partial image", "lock", "run.json"} <= parts
 
 
-def test_a_point_is_struck_whatever_else_a_run_writes_meanwhile(case: Case) -> None:
+def test_a_point_is_struck_whatever_else_a_run_writes_meanwhile(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that takes long tells of itself more often: its operations get other numbers, and keep their names."""
-    with Striker(case.folder, case.striker.shim, tells_every=0.002) as slow:
+    monkeypatch.setattr(case.striker, "tells_every", 0.002)
+    for point in [case.points[len(case.points) // 2], case.points[-1]]:
         case.fresh()
-        assert slow("migrate", case.job, "--run", case.folder / "warm", here=True).code == 0
-        for point in [case.points[len(case.points) // 2], case.points[-1]]:
-            case.fresh()
-            end = slow("migrate", case.job, "--run", case.run, at=point, mode=KILL, under=case.under)
-            assert (end.code, end.struck) == (-9, point)
-        case.fresh()
-        assert len(slow.points("migrate", case.job, "--run", case.run, under=case.under)) > len(case.points)
+        end = case.start(point, KILL)
+        assert (end.code, end.struck) == (-9, point)
+    case.fresh()
+    assert len(case.striker.points("migrate", case.job, "--run", case.run, under=case.under)) > len(
+        case.points
+    )
 
 
 def test_killed_again_while_going_on(case: Case) -> None:
@@ -85,7 +87,7 @@ def test_the_installed_program_is_killed(case: Case, share: float) -> None:
     point = case.points[int(share * len(case.points))]
     end = case.striker.run("migrate", case.job, "--run", case.run, at=point, mode=KILL, under=case.under)
     assert (end.code, end.struck is not None) == (-9, True), end.err
-    assert case.verdict(case.striker.run("migrate", case.job, "--run", case.run)) == ""
+    assert case.verdict(case.start()) == ""
 
 
 @pytest.mark.parametrize(("call", "k"), some([("rename", 6), ("pwrite64", 30), ("fdatasync", 9)], 1))

@@ -7,11 +7,11 @@ import json
 
 import pytest
 from small_run import digest
-from strikes import FOREVER, KILL, ONCE, SHORT, TORN, Striker, spread
+from strikes import FOREVER, KILL, ONCE, SHORT, TORN, spread
 from struck_survey import Case
 from test_fault_loop import failed
 
-from thorough import sample, some, thorough
+from thorough import ALL, sample, some, thorough
 
 DIRECTORIES = 'directories = ["FOLDER/scratch/a", "FOLDER/scratch/b"]\n'
 #: what a job says of its checkpoints, by what is struck
@@ -28,17 +28,15 @@ def jobs(request: pytest.FixtureRequest, case: Case) -> Case:
     """The survey with its wavefields on disk; the image must be that of the survey without."""
     job = case.folder / f"{request.param}.toml"
     job.write_text(case.job.read_text() + JOBS[request.param].replace("FOLDER", str(case.folder)))
-    with Striker(case.folder, case.striker.shim) as striker:
-        other = Case(case.folder, job, striker)
-        assert other.sha256 == case.sha256, "checkpoints changed the image"
-        yield other
-    case.fresh()
+    other = Case(case.folder, job, case.striker)
+    assert other.sha256 == case.sha256, "checkpoints changed the image"
+    return other
 
 
 def test_killed_with_records_on_two_disks(jobs: Case) -> None:
     inside = [p for p in jobs.points if p.part == "scratch"]
     points = [
-        *inside[:: len(inside) // sample(2, 18)],
+        *inside[1 :: len(inside) // sample(2, 18)],
         *spread([p for p in jobs.points if p.part != "scratch"], sample(1, 8)),
     ]
     jobs.striker.struck.clear()
@@ -85,7 +83,7 @@ def test_records_that_cannot_be_written(jobs: Case, number: int, mode: int) -> N
     """The threads behind the stores included."""
     inside = [p for p in jobs.points if p.part == "scratch"]
     written = [p for p in inside if p.operation == "pwrite"]
-    chosen = [*inside[:: max(1, len(inside) // sample(1, 14))], written[len(written) // 2]]
+    chosen = [*(inside[:: max(1, len(inside) // 14)] if ALL else []), written[len(written) // 2]]
     results = [failed(jobs, point, number, mode) for point in chosen]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import strikes
 from small_run import digest
-from strikes import FOREVER, KILL, TORN, spread, thinned
+from strikes import FOREVER, KILL, TORN, one_of_each, spread
 from struck_survey import Case
 from time_case import make
 
-from thorough import sample
+from thorough import ALL, sample
 
 #: strikes of this module in ``make test-all``, two thirds of them where results are written
 POINTS = 18
@@ -40,7 +40,8 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(time_case: Case) -> None:
     case = time_case
     of_results = [p for p in case.points if p.part in RESULTS]
     others = [p for p in case.points if p.part not in RESULTS]
-    points = thinned([*spread(of_results, POINTS - 6), *spread(others, 6)], sample(2, 1))
+    points = [*spread(of_results, POINTS - 6), *spread(others, 6)]
+    points = points if ALL else [*one_of_each(of_results), *spread(others, 3)]
     case.striker.struck.clear()
     faults = []
     for i, point in enumerate(points):
@@ -53,7 +54,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(time_case: Case) -> None:
 
 def test_killed_again_while_going_on(time_case: Case) -> None:
     case = time_case
-    for i, point in enumerate(spread(case.points, sample(2, 3))):
+    for i, point in enumerate(spread(case.points, 3)[:: sample(2, 1)]):
         fault, _ = case.kill(point, again=1 + (i * 31) % 80, by_directory=i % 2 == 0)
         assert not fault, f"{point}: {fault}"
 
@@ -62,7 +63,7 @@ def test_a_full_disk_stops_it_and_nothing_is_lost(time_case: Case) -> None:
     """Every later write fails: exit 74 with a cure, and with room again the same bytes."""
     case = time_case
     writes = [p for p in case.points if p.part in RESULTS]
-    for point in writes[:: max(1, len(writes) // 4)][: sample(2, 4)]:
+    for point in writes[:: max(1, len(writes) // 4)][: sample(1, 4)]:
         case.fresh()
         end = case.start(point, FOREVER, 28)
         assert end.code == 74, f"{point}: {end.code} {end.err}"
