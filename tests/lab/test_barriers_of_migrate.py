@@ -6,7 +6,8 @@ import sys
 import pytest
 from launch import MPI, mpiexec
 
-from job_files import RUN, write_files
+from job_files import RUN, survey, write_files
+from thorough import thorough
 
 pytestmark = MPI
 
@@ -37,7 +38,7 @@ main(sys.argv[1:])
 def audit(subsalt_command, tmp_path, monkeypatch):
     """Return a function that audits a migration on two ranks, started by some words: the result, and the text."""
     monkeypatch.chdir(tmp_path)
-    write_files(tmp_path)
+    write_files(tmp_path, survey(n_shots=1))
     (tmp_path / "job.toml").write_text(JOB)
     (tmp_path / "careless.py").write_text(CARELESS)
 
@@ -60,6 +61,7 @@ def audit(subsalt_command, tmp_path, monkeypatch):
     return call
 
 
+@thorough  # no barrier: `test_time_loop_calls`, and by a profile of the run's own `test_built_in_profile`
 def test_a_migration_has_no_barrier_in_its_time_steps(audit):
     result, out = audit("-m", "subsalt")
     phases = {p["phase"]: p for p in result["phases"]}
@@ -76,9 +78,9 @@ def test_a_barrier_planted_into_the_time_steps_is_found(audit):
     result, out = audit("careless.py")
     (row,) = [r for r in result["rows"] if r["call"] == "MPI_Barrier"]
     assert row["place"] == "careless.py:9"
-    assert row["count"] > 300
+    assert row["count"] > 100
     phases = {p["phase"]: p for p in result["phases"]}
-    assert phases["source"]["barrier_calls"] > 300
+    assert phases["source"]["barrier_calls"] > 100
     # persistent requests of the halo start right after, and no message is taken from any source
     assert (row["class"], row["next"]) == ("candidate", "MPI_Startall")
     assert f"{phases['source']['barrier_calls'] + phases['receivers']['barrier_calls']} barriers" in out

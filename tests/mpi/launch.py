@@ -18,8 +18,8 @@ A program is the text of a Python script (indented as it stands in the test), a 
 prints is told apart: `out[rank]`, `err[rank]`; what mpiexec itself says is `mpiexec`. Ranks are forked from a process
 that has imported subsalt (`rank_server`); an interpreter of its own, with ``own_start=True``, costs each half a second
 of CPU more. Put several checks into one launch all the same. Nothing outlives `run`: after `timeout` seconds mpiexec
-and all below it are killed, and `rc` is None. `Launched` is a run that goes on, to be struck, by ranks that start on
-their own: `ranks()` gives the process ids.
+and all below it are killed, and `rc` is None. `Launched` is a run that goes on, to be struck: `ranks()` gives the
+process ids, `processes()` all that must be gone behind it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from typing import Any
 import pytest
 
 BIN = Path(sys.executable).parent
+#: where a rank that is forked writes its process id, into ``pid.RANK``
+PIDS = "SUBSALT_TESTS_PIDS"
 #: seconds after which a launch hangs: PATIENCE of `patience`, which ranks that import this module do not find
 TIMEOUT = 600.0
 
@@ -116,17 +118,19 @@ class Launched:
                 command[:1] = [sys.executable, "-m", "subsalt"]
         path = mpiexec()
         assert path is not None
-        environment = _environment(threads) | dict(env or {})
+        self.folder = tempfile.TemporaryDirectory(prefix="subsalt-ranks-")
+        environment = _environment(threads) | dict(env or {}) | {PIDS: self.folder.name}
+        started = command
         if not own_start and command[0] == sys.executable and command[1] in ("-c", "-m"):
             command = _client(environment | dict(per_rank_env or {}), command)
-        own = [x for name, value in (per_rank_env or {}).items() for x in ("-genv", name, value)]
+        self.forked = command is not started
+        more = [x for name, value in (per_rank_env or {}).items() for x in ("-genv", name, value)]
         self.n = n
         self.begin = time.monotonic()
-        self.folder = tempfile.TemporaryDirectory(prefix="subsalt-ranks-")
         # every rank writes into files of its own: mpiexec mixes what arrives at the same time
         shell = 'exec "$@" > "$0/out.$PMI_RANK" 2> "$0/err.$PMI_RANK"'
         self.process = subprocess.Popen(
-            [path, *own, "-n", str(n), "/bin/sh", "-c", shell, self.folder.name, *command],
+            [path, *more, "-n", str(n), "/bin/sh", "-c", shell, self.folder.name, *command],
             cwd=cwd,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -144,6 +148,8 @@ class Launched:
         except subprocess.TimeoutExpired:
             kill_tree(self.process.pid)
             said, _ = self.process.communicate()
+        while self.forked and any(map(alive, self.ranks().values())):
+            time.sleep(0.002)  # the server ends what is left of them
         seconds = time.monotonic() - self.begin
         out, err = ([self.said(f"{kind}.{r}") for r in range(self.n)] for kind in ("out", "err"))
         self.folder.cleanup()
@@ -155,7 +161,10 @@ class Launched:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def ranks(self) -> dict[int, int]:
-        """Return the process ids of the ranks alive below mpiexec, by rank."""
+        """Return the process ids of the ranks by rank; of those that start on their own, of the ones that are alive."""
+        if self.forked:
+            files = Path(self.folder.name).glob("pid.*[0-9]")
+            return {int(f.suffix[1:]): int(f.read_text()) for f in files}
         pids = {}
         for pid in descendants(self.process.pid):
             try:
@@ -167,6 +176,10 @@ class Launched:
                 # a rank may start programs of its own: the oldest one is the rank
                 pids.setdefault(int(rank), pid)
         return pids
+
+    def processes(self) -> list[int]:
+        """Return the process ids of all that runs below mpiexec, and of the ranks."""
+        return list(dict.fromkeys([*descendants(self.process.pid), *self.ranks().values()]))
 
 
 def run(

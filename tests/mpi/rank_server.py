@@ -63,6 +63,11 @@ class Request:
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)
+        if folder := self.environment.get("SUBSALT_TESTS_PIDS"):
+            name = f"{folder}/pid.{self.environment['PMI_RANK']}"
+            with open(f"{name}-", "w") as file:
+                file.write(str(os.getpid()))
+            os.rename(f"{name}-", name)
 
     def run(self) -> int:
         """Run the program as `python -c` or `python -m` would, and return its exit code."""
@@ -98,6 +103,8 @@ def preload() -> None:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
     from subsalt.methods.rtm.job import Job
 
+    # two cores serve many ranks and other tests: a rank that waits sleeps soon, and costs nothing
+    import_module("subsalt.parallel.waiting").PATIENCE = 0.0
     for job in (Job, KirchhoffJob):  # else each rank would build the validator
         job.model_rebuild()
     # what the first rank of a run would make at its end: the hash of the code, texts of errors, templates of its page

@@ -10,7 +10,7 @@ from born_cases import born_answer
 from launch import MPI, run
 
 from subsalt.propagation.blocks import Decomp
-from thorough import some
+from thorough import ALL
 
 pytestmark = MPI
 
@@ -19,13 +19,19 @@ HERE = str(Path(__file__).parent)
 SHARED: list[tuple[int, Decomp, str]] = [
     (3, "slabs", "2-D iso, aperture"),
     (4, (2, 2), "3-D vti, receivers at one end"),
-    (5, "slabs", "2-D tti, wide layer"),
+    # slabs of 28 planes, and layers of 30
+    (3, "slabs", "2-D tti, wide layer"),
     (2, "slabs", "2-D vti, one receiver"),
     (2, "slabs", "3-D iso, aperture"),
+    # a window that is cut, and ranks without any of it
+    (5, "slabs", "2-D tti, wide layer"),
 ]
 
 
-@pytest.mark.parametrize(("ranks", "decomp", "name"), some(SHARED, 3))
+@pytest.mark.parametrize(
+    ("ranks", "decomp", "name"),
+    SHARED if ALL else [row for row in SHARED if row[0] < 4 and "one receiver" not in row[2]],
+)
 def test_j_and_its_adjoint_on_a_group_are_those_of_one_process(
     tmp_path: Path, ranks: int, decomp: Decomp, name: str
 ) -> None:

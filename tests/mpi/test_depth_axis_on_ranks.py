@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from launch import MPI, run
 from survey_jobs import results
@@ -22,7 +23,7 @@ vp = {{ z = [0, 480], value = [1500, 3900] }}
 {tilt}
 [grid]
 spacing = 12
-shape = [33, 25, 41]
+shape = [31, 21, 41]
 [source]
 f0 = 12
 [propagation]
@@ -35,9 +36,9 @@ formats = ["rsf"]
 """
 ACQUISITION = """
 [acquisition]
-shots = { first = [120, 140, 24], last = [264, 140, 24], n = 2 }
+shots = { first = [192, 140, 24], n = 1 }
 receivers = { first = [60, 100, 24], last = [330, 180, 24], n = [10, 3] }
-record_length = 0.2
+record_length = 0.16
 dt = 0.004
 files = "per-shot"
 """
@@ -58,6 +59,7 @@ def test_ranks_write_the_files_of_one_process(tmp_path: Path, tilt: str, ranks: 
     text += '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n'
     (tmp_path / "alone.toml").write_text(text)
     alone = migrate_job(Job.from_toml(tmp_path / "alone.toml"), tmp_path / "alone")
+    assert np.fromfile(tmp_path / "alone" / "image.rsf@", np.float32).any()
     job = tmp_path / "shared.toml"
     job.write_text(f"{text}[parallel]\nthreads = 1\n{CUTS[ranks]}\n")
     done = run(ranks, ["subsalt", "migrate", job, "--run", tmp_path / "shared", "--json"])

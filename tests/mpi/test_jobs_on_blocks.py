@@ -21,11 +21,13 @@ pytestmark = MPI
 
 @pytest.fixture(scope="module")
 def surveys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a modelled line and a modelled volume, and jobs that migrate them."""
+    """Return a folder with a modelled line and a modelled volume, of two shots each, and jobs that migrate them."""
     folder = tmp_path_factory.mktemp("surveys")
     write_jobs(folder)
-    for name in ("line", "volume"):
-        model_job(Job.from_toml(folder / name / "model.toml"), folder / name / "shots")
+    for name, many, few in (("line", "n = 5", "n = 2"), ("volume", "n = 3 }", "n = 2 }")):
+        model = folder / name / "model.toml"
+        model.write_text(model.read_text().replace(many, few))
+        model_job(Job.from_toml(model), folder / name / "shots")
     return folder
 
 

@@ -74,7 +74,7 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     assert json.loads(new.out[0])["sha256"] == fresh.sha256
     assert new.out[1:] == ["", ""]
     part = run(
-        3,
+        2,
         [
             "subsalt",
             "reimage",

@@ -1,34 +1,31 @@
 """`subsalt lab scaling` on ranks: the real launcher, the same bits on every layout."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from launch import MPI
 
-from patience import PATIENCE
 from thorough import ALL, some
 
 pytestmark = MPI
 
 
-def scaling(*words, timeout=PATIENCE):
-    """Run the command and return the finished process."""
-    program = [sys.executable, "-m", "subsalt", "lab", "scaling", *map(str, words)]
-    return subprocess.run(program, capture_output=True, text=True, timeout=timeout, check=False)
+@pytest.fixture
+def scaling(subsalt_command):
+    """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
+    return lambda *words: subsalt_command("lab", "scaling", *words)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("medium", some(["tti", "vti"], 1))
-def test_time_steps_on_ranks_and_threads_give_the_same_bits(medium):
+def test_time_steps_on_ranks_and_threads_give_the_same_bits(scaling, medium):
     ranks = [1, 2, 3] if ALL else [1, 3]
-    done = scaling(
+    code, out, err = scaling(
         *("--ranks", ",".join(map(str, ranks)), "--threads", "1", "--medium", medium),
         *("--grid", "72,32,32", "--steps", "3", "--repeats", "1", "--json"),
     )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    assert code == 0, err
+    result = json.loads(out)
     assert [r["ranks"] for r in result["rows"]] == ranks
     assert all(r["nodes"] == 1 and r["point_steps"] == 3 * 72 * 32 * 32 for r in result["rows"])
     assert "all layouts gave the same bits" in result["notes"]
@@ -36,14 +33,16 @@ def test_time_steps_on_ranks_and_threads_give_the_same_bits(medium):
     assert "/" not in result["settings"]["launcher"]
 
 
-def test_ranks_that_do_not_see_each_other_are_refused(tmp_path):
+def test_ranks_that_do_not_see_each_other_are_refused(scaling, tmp_path):
     """A launcher of another MPI starts as many worlds as ranks."""
     fake = tmp_path / "launch"
     fake.write_text('#!/bin/sh\n# launch -n 2 program...\nshift 2\nfor k in 1 2; do "$@"; done\n')
     fake.chmod(0o755)
-    done = scaling("--launcher", fake, "--ranks", "2", "--grid", "72,32,32", "--repeats", "1", "--json")
-    assert done.returncode == 69
-    error = json.loads(done.stdout)["error"]
+    code, out, _ = scaling(
+        "--launcher", fake, "--ranks", "2", "--grid", "72,32,32", "--repeats", "1", "--json"
+    )
+    assert code == 69
+    error = json.loads(out)["error"]
     assert error["code"] == "E782"
     assert "2 separate runs in place of one with 2 ranks" in error["message"]
     assert "MPI4PY_LIBMPI" in error["fix"]

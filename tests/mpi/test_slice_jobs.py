@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from launch import needs_mpi, run
 
-from job_files import MIGRATE, survey, write_files
+from job_files import RUN, survey, write_files
 from subsalt.io.prestack.time_slices import write_slices
 
 
@@ -13,9 +13,11 @@ from subsalt.io.prestack.time_slices import write_slices
 def test_a_job_of_slices_makes_the_image_of_its_traces(tmp_path):
     made = survey(n_shots=2)
     write_files(tmp_path, made)
-    (tmp_path / "segy.toml").write_text(MIGRATE)
+    (tmp_path / "segy.toml").write_text(RUN)
     slices = "[data.slices]\nsources = [[200, 15], [600, 15]]\ndepth = 10\n"
-    text = MIGRATE.replace('"shots.sgy"]\nline = "2d"\n', f'"shot1.rsf", "shot2.rsf"]\n{slices}')
+    text = RUN.replace('"shots.sgy"]\nline = "2d"\n', '"shot1.rsf", "shot2.rsf"]\n').replace(
+        "[model]", f"{slices}\n[model]"
+    )
     (tmp_path / "slices.toml").write_text(text)
     (tmp_path / "broadcast.toml").write_text(text + '\n[parallel]\nio = "broadcast"\nranks_per_shot = 3\n')
     for k, shot in enumerate(made.shots, 1):

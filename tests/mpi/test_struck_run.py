@@ -5,11 +5,10 @@ import json
 import os
 import signal
 import time
-from functools import cache
 from pathlib import Path
 
 import pytest
-from launch import MPI, Launched, alive, descendants, run
+from launch import MPI, Launched, alive, run
 
 from job_files import RUN, survey, write_files
 from patience import wait_for
@@ -26,18 +25,29 @@ pytestmark = MPI
 T = 2.0
 #: so many that a strike after the first one comes in time, also where all is fast
 SHOTS = 12
-#: samples of a trace: short shots, and such that the others go on for longer than the silence that is allowed
-SHORT, LONG = 2001, 5001
+#: the command whose shots sleep before they are migrated: a strike comes in time, and the others go on for longer than
+#: the silence that is allowed, while next to nothing is computed
+SLOW = """
+    import time
+    import subsalt.methods.rtm.migrate as shots
+    from subsalt.cli import main
+
+    migrate_shot = shots.migrate_shot
+
+    def slow(*arguments, **named):
+        time.sleep(0.5)
+        return migrate_shot(*arguments, **named)
+
+    shots.migrate_shot = slow
+    main(["migrate", "JOB", "--run", "RUN"])
+"""
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Return a function that gives the folder with a job of traces of some length, and its image from one process."""
-    return cache(lambda nt: made(tmp_path_factory.mktemp("struck"), nt))
-
-
-def made(path, nt):
-    write_files(path, survey(SHOTS, nt=nt))
+def folder(tmp_path_factory):
+    """Return the folder with the jobs, and the image from one process."""
+    path = tmp_path_factory.mktemp("struck")
+    write_files(path, survey(SHOTS, nt=76))
     (path / "job.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
     (path / "slabs.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
     migrate_job(Job.from_toml(path / "job.toml"), path / "whole")
@@ -57,10 +67,10 @@ def done_shots(run_dir):
 
 def started(folder, job, name, n):
     """Return a migration that has finished a shot, its ranks, and all processes below mpiexec."""
-    launched = Launched(n, ["subsalt", "migrate", job, "--run", name], cwd=folder)
+    launched = Launched(n, SLOW.replace("JOB", job).replace("RUN", name), cwd=folder, own_start=False)
     wait_for(lambda: done_shots(folder / name) or launched.process.poll() is not None, "a shot")
     assert launched.process.poll() is None, launched.wait(1)
-    return launched, launched.ranks(), descendants(launched.process.pid)
+    return launched, launched.ranks(), launched.processes()
 
 
 #: the job, the signal, who gets it, the exit code, what is said
@@ -76,9 +86,7 @@ STRIKES = [
 
 
 @pytest.mark.parametrize(("job", "number", "struck", "code", "said"), some(STRIKES, 3))
-def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
-    # ranks that share a shot wait for one another
-    folder = folders(LONG if (job, number) == ("job.toml", signal.SIGSTOP) else SHORT)
+def test_what_is_finished_is_kept(folder, job, number, struck, code, said):
     name = f"{job}-{number}-{struck}"
     n = 2 if job == "slabs.toml" else 3
     launched, ranks, below = started(folder, job, name, n)
@@ -115,8 +123,7 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
 
 # shots given back: `test_shots_at_once`, `test_stopping`, and here by a signal
 @pytest.mark.parametrize("finish", [pytest.param(False, marks=thorough), True])
-def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
-    folder = folders(LONG)
+def test_a_run_of_ranks_is_watched_and_stopped(folder, finish):
     name = f"watched-{finish}"
     launched, _, below = started(folder, "job.toml", name, 3)
     seen = set()

@@ -86,7 +86,7 @@ def test_killed_and_gone_on_with_other_ranks(survey, tmp_path, kind):
     folder, next_traces = tmp_path / "run", []
     for ranks in (1, 3):
         job = make(survey[0], kind, "trace_block = 8\nsave_every = 0.05")
-        started = Launched(ranks, SLOW.format(job=job, run=folder))
+        started = Launched(ranks, SLOW.format(job=job, run=folder), own_start=False)
         begun = {p.name for p in folder.glob("restart/*.json")}
         while started.process.poll() is None:
             if {p.name for p in folder.glob("restart/*.json")} - begun:
