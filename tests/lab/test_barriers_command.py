@@ -14,6 +14,7 @@ from subsalt_lab.barriers.audit import Site, chosen, phases_of, read_sites, site
 from subsalt_lab.barriers.records import BarrierRecord, Follow
 from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.pmpi.records import CallRow, MpiProfile, PhaseRow
+from thorough import thorough
 
 
 @pytest.fixture
@@ -207,10 +208,10 @@ def on_ranks(test):
     return pytest.mark.mpi(pytest.mark.parametrize("mpi", ["mpich"], indirect=True)(test))
 
 
-@pytest.fixture
-def words(mpi, tmp_path):  # noqa: F811
+@pytest.fixture(scope="module")
+def words(mpi, tmp_path_factory):  # noqa: F811
     """Return a function that gives the launch line of the planted program on two ranks."""
-    program = mpi.compile("planted_barriers.c", tmp_path)
+    program = mpi.compile("planted_barriers.c", tmp_path_factory.mktemp("planted"))
     return lambda *arguments: mpi.words(2, [program, *arguments])
 
 
@@ -244,6 +245,7 @@ def test_an_audit_and_a_trial_of_it(run, words, tmp_path):
     assert (barrier["before_calls"], barrier["after_calls"]) == (38, 20)
 
 
+@thorough  # that trials see it: `test_trials`; what is said: `test_the_sentence_on_what_was_saved`
 @on_ranks
 def test_more_ranks_than_cores_are_marked(run, words, monkeypatch):
     for module in (trials, pmpi):

@@ -10,9 +10,9 @@ from openmpi_environment import openmpi as openmpi_fixture
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt_lab.collectives import known_calls, openmpi_rules, proof, writers
-from subsalt_lab.collectives.known_calls import CallSeries
+from subsalt_lab.collectives.known_calls import CallSeries, Safety
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-from thorough import some, thorough
+from thorough import thorough
 
 pytestmark = MPI
 other = openmpi_fixture
@@ -36,13 +36,18 @@ def open_mpi(other, monkeypatch):
 
 
 def test_mpich_comes_to_every_choice(mine, tmp_path):
+    """To those of an earlier measurement, which are proven before they are used."""
     choices = [mpich("allreduce", "recexch", 2, 0, 1024), mpich("allgather", "k_brucks")]
     written = writers.write(mine, choices, tmp_path)
-    shown = proof.prove(mine, written)
-    assert shown.loaded
-    assert len(shown.tried) == 2
+    shown = proof.proven(mine, writers.read(tmp_path), print)
+    assert shown.tried == (
+        "allreduce of 16 bytes on 2 ranks by MPI_SUM",
+        "allgather of 1024 bytes on 2 ranks",
+    )
     # nothing of the mines is left
     assert not [p for p in tmp_path.iterdir() if "mined" in p.name or p.name.startswith(".")]
+    with pytest.raises(SubsaltError, match="for an MPI of the family openmpi, this is MPICH"):
+        proof.proven(mine, replace(written, family="openmpi"), print)
 
 
 def test_mpich_without_threads_comes_past_the_shared_memory_level(mine, tmp_path):
@@ -69,6 +74,7 @@ def test_mpich_that_does_not_start_with_the_file_is_told(mine, tmp_path):
     assert wrong.value.code == "E942"
 
 
+@thorough  # a file that they do not see: test_what_is_not_used_does_not_stay
 def test_variables_that_do_not_reach_the_ranks_prove_nothing(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
     with pytest.raises(DeviceError, match="does not use what was written") as wrong:
@@ -76,13 +82,13 @@ def test_variables_that_do_not_reach_the_ranks_prove_nothing(mine, tmp_path):
     assert wrong.value.code == "E942"
 
 
+@thorough  # allreduce: test_a_crash_of_one_rule_costs_the_others_nothing
 def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
     choices = [
         mpich("allreduce", "ring", 3),
         mpich("alltoall", "brucks", 3),
         mpich("reduce", "reduce_scatter_gather", 3),
     ]
-    choices = some(choices, 1)
     safety = known_calls.safety(mine, writers.write(mine, choices, tmp_path))
     assert safety.removed == ()
     assert safety.checked == sum(
@@ -132,20 +138,15 @@ def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp
     assert writers.read(tmp_path).choices == written.choices
 
 
-def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp_path):
-    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
-    assert proof.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
-    with pytest.raises(SubsaltError, match="for an MPI of the family openmpi, this is MPICH"):
-        proof.proven(mine, replace(written, family="openmpi"), print)
-
-
 def test_a_crash_of_one_rule_costs_the_others_nothing(mine, tmp_path):
     # recursive doubling of an allgather is for powers of two; the library asks, a file is believed
-    good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
+    good, bad = mpich("allreduce", "ring", 3), mpich("allgather", "recursive_doubling", 3)
     outcome = proof.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
     assert [r.choice for r in outcome.removed] == [bad]
     assert outcome.written.choices == (good,) == writers.read(tmp_path).choices
-    assert outcome.tried == ("bcast of 1024 bytes on 3 ranks",)
+    assert outcome.tried == ("allreduce of 1024 bytes on 3 ranks by MPI_SUM",)
+    # what is left gave right answers at every edge
+    assert outcome.checked == sum(len(known_calls.steps(good, comm)) for comm in ("world", "part"))
     assert any(line.startswith("taken out: allgather by recursive_doubling") for line in outcome.lines())
 
 
@@ -160,9 +161,15 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
 
 
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
+    # that it starts and is safe is asked before, and told by the tests above
+    monkeypatch.setattr(proof, "refuse_no_start", lambda mpi, written: None)
+    monkeypatch.setattr(known_calls, "safety", lambda mpi, written, **more: Safety(written, 0, ()))
     monkeypatch.setattr(proof, "mine", lambda mpi, written, choice: replace(written, files=()))
-    with pytest.raises(DeviceError, match="does not come to the choice"):
+    with pytest.raises(
+        DeviceError, match=r"does not use what was written .*does not come to the choice"
+    ) as wrong:
         proof.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
+    assert wrong.value.code == "E942"
     assert not list(tmp_path.iterdir())
 
 

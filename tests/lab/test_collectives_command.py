@@ -91,6 +91,8 @@ def run(monkeypatch, tmp_path, files):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(MpiInUse, "find", classmethod(lambda cls, launcher=None: MPI))
     monkeypatch.setattr(tuning, "Watch", Quiet)
+    # most of what a command takes here: drawn where they are looked at
+    monkeypatch.setattr(tuning, "collective_pictures", lambda rows, folder, about="": [])
     real = tuning.tune
 
     def go(*words, machine=None):
@@ -105,10 +107,12 @@ def ring(collective, nbytes, name):
     return 1.5 if (collective, name) == ("allreduce", "ring") and nbytes >= 512 else 1.0
 
 
+PICTURES = tuning.collective_pictures
 SMALL = ("--np", "2,4", "--sizes", "8,64,512,4K", "--collectives", "allreduce,barrier", "--starts", "3")
 
 
-def test_a_winner_is_told_with_its_interval_and_its_cost(run):
+def test_a_winner_is_told_with_its_interval_and_its_cost(run, monkeypatch):
+    monkeypatch.setattr(tuning, "collective_pictures", PICTURES)
     got = run(*SMALL, machine=Machine(faster=ring))
     assert got.exit_code == 0, got.output
     assert "switch allreduce on 2 ranks from 181 to 4,096 bytes to ring:" in got.stdout

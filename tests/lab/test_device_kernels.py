@@ -16,6 +16,7 @@ def test_rows_are_shares_of_the_copy(emulated, monkeypatch):
     """With a clock that ticks once per call the seconds are known, and so is the copy."""
     from subsalt.kernels import cuda_library
 
+    monkeypatch.setattr(device_kernels, "STEPS", 2)
     monkeypatch.setattr(cuda_library, "copies", lambda nbytes, rounds, direction="copy": [0.5] * rounds)
     ticks = count()
     settings = device_kernels.Settings(["isotropic"], [8], ["f32", "u16"], n=48, rounds=3)

@@ -29,8 +29,10 @@ def short_of_states():
 @pytest.fixture(scope="module", params=["store", "revolve"])
 def measured(request, tmp_path_factory):
     folders = [tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")]
-    made, repeats = (case("store"), 2) if request.param == "store" else (short_of_states(), 1)
-    settings = checkpoint.Settings(made, folders, [4, 12], [1, 2], repeats=repeats)
+    if request.param == "store":
+        settings = checkpoint.Settings(case("store"), folders, [4, 12], [1, 2], repeats=2)
+    else:
+        settings = checkpoint.Settings(short_of_states(), folders[:1], [4, 12], [2], repeats=1)
     return folders, settings, checkpoint.measure(settings)
 
 

@@ -161,10 +161,10 @@ def test_cases_in_two_directories_stand_in_one_table(run, tmp_path):
     for name, seconds in (("fast", 2), ("slow", 5)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "seconds").write_text(str(seconds))
-    program = "import sys; print('t', int(open(sys.argv[1] + '/seconds').read()) * int(sys.argv[2]))"
+    program = 'echo "t $(($(cat "$0/seconds") * $1))"'
     options = ("--ranks", "1", "--threads", "1,2", "--repeats", "2", "--time-from", "t ([0-9]+)")
     places = ("--directory", tmp_path / "fast", "--against", tmp_path / "slow")
-    words = (sys.executable, "-c", program, "{directory}", "{case}")
+    words = ("sh", "-c", program, "{directory}", "{case}")
     code, out, err = run(*options, *places, "--cases", "1,4", "--json", "--", *words)
     assert code == 0, err
     result = json.loads(out)
@@ -348,7 +348,7 @@ def test_time_steps_on_threads_for_real(run):
             "--steps",
             "4",
             "--repeats",
-            "2",
+            "1",
             "--json",
         ),
     )
@@ -356,7 +356,7 @@ def test_time_steps_on_threads_for_real(run):
     result = json.loads(out)
     assert [(r["ranks"], r["threads"]) for r in result["rows"]] == [(1, 1), (1, 2)]
     assert all(r["point_steps"] == 4 * 40 * 36 * 32 and r["rate"] > 0 for r in result["rows"])
-    assert all(len(r["seconds"]) == 2 for r in result["rows"])
+    assert all(len(r["seconds"]) == 1 for r in result["rows"])
     assert "all layouts gave the same bits" in result["notes"]
     assert result["settings"]["launcher"] == "none"
 
