@@ -2,10 +2,13 @@
 
 import json
 import sqlite3
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from once import once
 from subsalt import view
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
@@ -114,8 +117,22 @@ def facts():
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory):
-    """A folder of pictures as a 3-D run draws them."""
+    """A folder of pictures as a 3-D run draws them, drawn once for all processes."""
     folder = tmp_path_factory.mktemp("pictures")
+    for name, content in once("pictures of a report", drawn).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def drawn():
+    """Return the pictures by name."""
+    with tempfile.TemporaryDirectory() as made:
+        draw(Path(made))
+        return {path.name: path.read_bytes() for path in Path(made).iterdir()}
+
+
+def draw(folder):
+    """Draw an image and a map."""
     grid = Grid((31, 21, 26), (20.0, 20.0, 20.0))
     image = np.random.default_rng(3).normal(size=grid.shape).astype(np.float32)
     survey = Survey.from_arrays(
@@ -123,7 +140,6 @@ def pictures(tmp_path_factory):
     )
     view.sections(image, grid, folder / "image.png", survey=survey, run_id="4f6a" * 16)
     view.survey_map(survey, grid, folder / "survey_map.png", run_id="4f6a" * 16)
-    return folder
 
 
 @pytest.fixture
