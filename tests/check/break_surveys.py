@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 import subsalt
+from once import once
 from subsalt.acquisition.survey import Survey
 from subsalt.check import Context, SampledShot, load_rules, run_rules
 from subsalt.earth.grid import Grid
@@ -93,10 +94,11 @@ def inversion():
 
 @cache
 def modelled(name):
-    """Return a survey with its traces, the model and the options, made once."""
+    """Return a survey with its traces, the model and the options, modelled once for all processes."""
     survey, model, options = LAYOUTS[name]()
     f0 = 8.0 if model.grid.ndim == 3 else F0
-    return subsalt.forward(model, survey, wavelet(f0), **options).survey, model, options
+    made = once(f"breaks of {name}", lambda: subsalt.forward(model, survey, wavelet(f0), **options).survey)
+    return made, model, options
 
 
 def context(name="streamer", change=None, **parts):
