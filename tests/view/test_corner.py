@@ -6,7 +6,7 @@ from PIL import Image
 
 from subsalt import view
 from subsalt.earth.grid import Grid
-from subsalt.view import palettes, style
+from subsalt.view import palettes, slices, style
 from subsalt.view.corner import LOWEST, NARROWEST, stations_box
 from subsalt.view.cuts import cuts_at
 from subsalt.view.pages import TOP, unfolded
@@ -18,6 +18,12 @@ def share(path, box, colour):
     left, top, wide, tall = (round(style.DPI * v) for v in box)
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return (np.abs(rgb[top : top + tall, left : left + wide] - wanted).max(axis=-1) <= 8).mean()
+
+
+@pytest.fixture(autouse=True)
+def the_overview_alone(monkeypatch):
+    """Draw no plane by itself: the corner is on the overview."""
+    monkeypatch.setattr(slices, "single", lambda sheet, *rest, **more: sheet.path)
 
 
 @pytest.fixture

@@ -42,10 +42,10 @@ def test_a_volume_has_three_planes_and_an_overview(tmp_path):
     assert "crossline 33" in Image.open(written["crossline"]).text["Description"]
     assert "0.500 s" in Image.open(written["slice"]).text["Description"]
     # what is read from a file gives the same picture
-    other = view.time_sections(
-        InMemoryPlanes(image), VOLUME, tmp_path / "b.png", velocity=InMemoryPlanes(speed), at=(104, 33, 0.5)
-    )
-    assert other["slice"].read_bytes() == written["slice"].read_bytes()
+    planes = {"velocity": InMemoryPlanes(speed), "planes": False}
+    other = view.time_sections(InMemoryPlanes(image), VOLUME, tmp_path / "b.png", at=(104, 33, 0.5), **planes)
+    assert list(other) == ["overview"]
+    assert other["overview"].read_bytes() == written["overview"].read_bytes()
 
 
 def test_places_are_line_numbers_whatever_their_step():
