@@ -149,7 +149,7 @@ def found_error(path):
     [
         ({"first": 1.5}, "E765", "records end at 1 s"),
         ({"first": -0.1}, "E765", "before time zero"),
-        ({"first": 0, "last": 1000}, "W761", "the image ends at 1000 s"),
+        ({"first": 0, "last": 100}, "W761", "the image ends at 100 s"),
         ({"step": 0}, "E761", "is shorter than 1/100 of that of the records"),
         ({"first": 0.5, "last": 0.2}, "E761", "never reached"),
         ({"first": 0.0, "last": 0.5, "step": 0.03}, "E761", "use last = 0.48"),
