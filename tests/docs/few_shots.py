@@ -11,13 +11,13 @@ from subsalt.methods.rtm.job import Job
 from thorough import ALL
 
 ALL_SHOTS = "shots = { first = [200, 0], last = [2800, 0], n = 14 }"
-IN_THE_MIDDLE = "shots = { first = [1200, 0], last = [1800, 0], n = 4 }"
+IN_THE_MIDDLE = "shots = { first = [1400, 0], last = [1600, 0], n = 2 }"
 #: shots of the line: all of them in ``make test-all``
-LAND_SHOTS = 14 if ALL else 4
+LAND_SHOTS = 14 if ALL else 2
 
 
 def shorten_the_land_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the line have the four shots in its middle, but for ``make test-all``; they are modelled once."""
+    """Let the line have the two shots in its middle, but for ``make test-all``; they are modelled once."""
     assert ALL_SHOTS in land.MODEL_JOB
     monkeypatch.setattr(
         land, "MODEL_JOB", land.MODEL_JOB.replace(ALL_SHOTS, ALL_SHOTS if ALL else IN_THE_MIDDLE)

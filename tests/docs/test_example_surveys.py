@@ -74,7 +74,7 @@ def test_what_cannot_be_made_is_refused_with_what_can(tmp_path, name, shots, cur
 
 
 def test_the_land_line_is_modelled_and_its_commands_run(tmp_path, monkeypatch, subsalt_command):
-    """With four shots in the middle of the line; with all of them in ``make test-all``."""
+    """With two shots in the middle of the line; with all of them in ``make test-all``."""
     shorten_the_land_line(monkeypatch)
     code, out, _ = subsalt_command("example", "land", tmp_path / "land", "--json")
     assert code == 0

@@ -1,13 +1,14 @@
-"""The README: its commands, its job and its Python snippet are what they say."""
+"""The README: its commands and its job are what they say; `test_snippets` runs its Python."""
 
 import re
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorials" / "first-image.md").read_text(encoding="utf-8")
 
 
 def block(kind, containing):
@@ -20,18 +21,6 @@ def block(kind, containing):
 
 def test_it_is_short():
     assert len(README.splitlines()) <= 110
-
-
-def test_the_snippet_images_its_reflector(tmp_path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(block("python", "subsalt.migrate"), names)
-    image, grid = names["image"], names["grid"]
-    middle = np.abs(image[100:201]).mean(axis=0)
-    # the strongest event of the picture is the step between 790 and 800 m
-    assert abs(grid.axis(1)[int(np.argmax(middle))] - 795.0) <= 10.0
 
 
 @pytest.fixture
@@ -52,13 +41,13 @@ def line(tmp_path, monkeypatch, subsalt_command):
 
 
 def test_its_commands_and_its_job_image_the_example(line):
-    commands = [c for c in block("", "subsalt example marine").splitlines() if c.startswith("subsalt ")]
-    assert commands[0].startswith("subsalt example marine line; cd line ")
-    scan, init, wavelet, check, plan, migrate, view = commands[1:]
-    assert line(scan)[0] in (0, 65)  # the noisy traces, which the job's first step zeroes, are an error here
-    assert line(init)[0] in (0, 65)
+    lines = block("", "subsalt example marine").splitlines()
+    commands = [c.split("#")[0].strip() for c in lines if c.startswith("subsalt ")]
+    assert commands[0] == "subsalt example marine line; cd line"
+    # all of them stand in the tutorial, whose test runs them one by one: here those that read the job of this page
+    assert [c for c in commands[1:] if f"\n{c}\n" not in TUTORIAL] == []
+    _, _, wavelet, check, _, migrate, _ = commands[1:]
     job = Path("line.toml")
-    assert "signal = [" in job.read_text()
     final = block("toml", "line.wavelet.txt")
     job.write_text(re.sub(r"^source = .*$", "source = { f0 = 15 }", final, flags=re.M))
     code, said = line(wavelet)
@@ -67,8 +56,8 @@ def test_its_commands_and_its_job_image_the_example(line):
     job.write_text(final)
     code, said = line(check)
     assert (code, re.findall(r"^error", said, re.M)) == (0, [])
-    assert line(plan)[0] == 0
-    assert migrate.split("#")[0].strip() == "subsalt migrate line.toml"
+    # the pictures of a run are drawn by the test of the tutorial
+    job.write_text(f"{final}output = {{ pictures = false }}\n")
+    assert migrate == "subsalt migrate line.toml"
     assert line("subsalt migrate line.toml --shots 3")[0] == 0
-    assert line(view)[0] == 0
     assert Path("line.run/report.html").exists()
