@@ -3,11 +3,13 @@ where `view` writes."""
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from checks_once import checks_once  # noqa: F401  what is found is printed here, not looked for
 from job_files import MIGRATE, write_files, write_job
 from subsalt.errors import Finding
 
@@ -19,6 +21,26 @@ WARNED = MIGRATE + '\n[propagation]\nboundary = "none"\n'
 def job(tmp_path) -> Path:
     write_files(tmp_path)
     return write_job(tmp_path, WARNED)
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory) -> Path:
+    """Return the job of a run that is finished."""
+    from subsalt.methods.rtm.job import Job
+    from subsalt.run.migrate import migrate_job
+
+    folder = tmp_path_factory.mktemp("migrated")
+    write_files(folder)
+    made = write_job(folder, WARNED)
+    migrate_job(Job.from_toml(made), made.with_suffix(".run"))
+    return made
+
+
+@pytest.fixture
+def done(migrated) -> Path:
+    """Return the job of a run that is finished and that no check has been printed of: a command computes nothing."""
+    shutil.rmtree(migrated.parent / "line.check", ignore_errors=True)
+    return migrated
 
 
 def labels(text: str) -> list[str]:
@@ -46,7 +68,8 @@ def test_modelled_shots_are_counted_and_not_listed(tmp_path, subsalt_command):
     assert labels(out)[-2:] == ["shots", "time"]
 
 
-def test_warnings_of_check_are_counted_and_new_ones_are_printed(job, subsalt_command):
+def test_warnings_of_check_are_counted_and_new_ones_are_printed(done, subsalt_command):
+    job = done
     out = subsalt_command("migrate", job)[1]
     assert "warning" in labels(out)  # no check has printed it
     assert "W" in subsalt_command("check", job)[1]
@@ -93,10 +116,11 @@ def test_a_run_that_goes_on_tries_no_cures_and_says_so(job, subsalt_command, mon
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"printed": 3}', '{"printed": [1]}', '{"printed": [[1, 2, 3]]}', "{"]
 )
-def test_a_damaged_record_of_warnings_prints_them(job, subsalt_command, text):
-    assert subsalt_command("check", job)[0] == 0
-    (job.parent / "line.check" / "warnings.json").write_text(text)
-    code, out, _ = subsalt_command("migrate", job)
+def test_a_damaged_record_of_warnings_prints_them(done, subsalt_command, text):
+    record = done.parent / "line.check" / "warnings.json"
+    record.parent.mkdir()
+    record.write_text(text)
+    code, out, _ = subsalt_command("migrate", done)
     assert code == 0
     assert "warning" in labels(out)
 
@@ -123,14 +147,14 @@ def test_quiet_prints_results_and_errors_only(job, subsalt_command):
 
 def test_the_end_of_findings_says_once_how_to_read_about_a_code(job, subsalt_command):
     warned = write_job(job.parent, WARNED, "warned.toml")
-    out = subsalt_command("check", warned)[1]
+    out = subsalt_command("check", warned, "--no-map")[1]
     (code,) = re.findall(r"^warning (W\d+)", out, re.M)
     assert out.splitlines()[-1] == f"more about a code: subsalt explain {code}"
     assert out.count("more about a code") == 1
     wrong = write_job(job.parent, WARNED + "dt = 0.05\n", "wrong.toml")
     err = subsalt_command("migrate", wrong)[2]
     assert err.splitlines()[-1].startswith("more about a code: subsalt explain E")
-    assert "more about" not in subsalt_command("check", job, "--quiet")[1]
+    assert "more about" not in subsalt_command("check", job, "--no-map", "--quiet")[1]
 
 
 def test_errors_are_printed_once_with_the_warnings(job, subsalt_command):
@@ -165,9 +189,8 @@ def test_a_bare_command_prints_its_help_without_an_error(subsalt_command, words)
     assert out == subsalt_command(*words, "--help")[1]
 
 
-def test_view_writes_next_to_its_input(job, subsalt_command, tmp_path_factory, monkeypatch):
-    assert subsalt_command("migrate", job)[0] == 0
-    folder, run = job.parent, job.with_suffix(".run")
+def test_view_writes_next_to_its_input(done, subsalt_command, tmp_path_factory, monkeypatch):
+    folder, run = done.parent, done.with_suffix(".run")
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     for source, picture in ((run, folder / "line.png"), (run / "image.rsf", run / "image.png")):
         code, out, err = subsalt_command("view", source)
@@ -184,9 +207,8 @@ def test_view_writes_next_to_its_input(job, subsalt_command, tmp_path_factory, m
     assert subsalt_command("view", run, "-o", folder)[0] == 0
 
 
-def test_report_and_export_name_what_they_wrote(job, subsalt_command):
-    assert subsalt_command("migrate", job)[0] == 0
-    run = job.with_suffix(".run")
+def test_report_and_export_name_what_they_wrote(done, subsalt_command):
+    job, run = done, done.with_suffix(".run")
     assert str(run / "report.html") in subsalt_command("report", run)[1]
     assert str(job.with_suffix(".sgy")) in subsalt_command("export", run, job.with_suffix(".sgy"))[1]
 
@@ -202,9 +224,8 @@ def test_a_plan_is_quiet_about_how_it_measures_and_verbose_about_findings(job, s
     assert subsalt_command(*words, "-q", "-v")[0] == 2
 
 
-def test_a_movie_is_quiet_about_what_is_propagated_again(job, subsalt_command, monkeypatch):
-    monkeypatch.chdir(job.parent)
-    assert subsalt_command("migrate", job)[0] == 0
+def test_a_movie_is_quiet_about_what_is_propagated_again(done, subsalt_command, monkeypatch):
+    monkeypatch.chdir(done.parent)
     words = ("play", "line.run", "--fields", "source", "--size", "21", "--every", "10")
     usual, quiet, verbose = (subsalt_command(*words, *more)[1] for more in ((), ("-q",), ("-v",)))
     assert "again" in usual
