@@ -22,7 +22,7 @@ def bench(tmp_path_factory):
 def findings_by_code(bench, change, base="line", grid=lambda g: g, **tables):
     """Return the findings on a survey whose velocities are changed, by code."""
     with bench.folders() as folder_of:
-        case = bench.clean(base)[0].moved(folder_of())
+        case = bench.case(base).moved(folder_of())
         write_volume(
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
@@ -70,7 +70,7 @@ def test_wrong_velocities_and_smooth_models_are_read_no_other_way(bench, change)
 
 
 def test_nothing_is_said_where_first_breaks_are_to_be_ignored(bench):
-    data = bench.clean("line")[0].job["data"] | {"first_breaks": "ignore"}
+    data = bench.case("line").job["data"] | {"first_breaks": "ignore"}
     assert "W371" not in findings_by_code(bench, lambda v: v[::-1], data=data)
 
 
@@ -83,7 +83,7 @@ def test_the_same_traces_are_alike_and_noise_is_not():
 def levels(bench, change=np.array, base="line", grid=lambda g: g):
     """Return level and text of what is said of echoes."""
     with bench.folders() as folder_of:
-        case = bench.clean(base)[0].moved(folder_of())
+        case = bench.case(base).moved(folder_of())
         write_volume(
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )

@@ -52,15 +52,22 @@ class Bench:
     """A folder in which clean surveys are made once, and spoiled copies come and go."""
 
     root: Path
+    cases: dict[str, Case] = field(default_factory=dict)
     made: dict[str, tuple[Case, set[str], dict | None, list]] = field(default_factory=dict)
     images: Images = field(default_factory=Images)
+
+    def case(self, name: str) -> Case:
+        """Return a clean survey with its files, of which nothing is checked."""
+        if name not in self.cases:
+            folder = self.root / re.sub(r"\W+", "_", f"clean {name}")
+            folder.mkdir()
+            self.cases[name] = SURVEYS[name](folder)
+        return self.cases[name]
 
     def clean(self, name: str) -> tuple[Case, set[str], dict | None, list]:
         """Return a clean survey, the codes said of it, what it holds, and the findings."""
         if name not in self.made:
-            folder = self.root / re.sub(r"\W+", "_", f"clean {name}")
-            folder.mkdir()
-            case = SURVEYS[name](folder)
+            case = self.case(name)
             findings, job = look(case)
             held = truth(job) if job is not None and job.data is not None else None
             self.made[name] = case, {f.code for f in findings}, held, findings

@@ -180,19 +180,21 @@ def cables() -> World:
 
 
 @lru_cache
-def patch() -> World:
-    """Return a 3-D land patch: 9 shots in 10 lines of 12 receivers that stay."""
+def patch(every: int = 1) -> World:
+    """Return a 3-D land patch: 9 shots, or every so-many-th of them, in 10 lines of 12 receivers that stay."""
     grid = Grid((53, 47, 33), (25.0, 25.0, 25.0))
     tops = (lambda x, y: 250.0 + 0.05 * x + 0.08 * y, lambda x, y: 480.0 + 0.08 * x - 0.05 * y)
     vp = layers(grid, tops, (1700.0, 2200.0, 2900.0))
     sx, sy = (a.reshape(-1) for a in np.meshgrid([310.0, 640.0, 990.0], [280.0, 560.0, 850.0], indexing="ij"))
-    src = np.stack([sx, sy, np.full(9, 25.0)], axis=1)
+    src = np.stack([sx, sy, np.full(9, 25.0)], axis=1)[::every]
     gx, gy = (
         a.reshape(-1)
         for a in np.meshgrid(60.0 + 100.0 * np.arange(12), 50.0 + 110.0 * np.arange(10), indexing="ij")
     )
-    rcv = np.broadcast_to(np.stack([gx, gy, np.full(120, 25.0)], axis=1), (9, 120, 3))
-    return _modelled("patch", grid, {"vp": vp}, src, rcv, TimeAxis(301, 0.004), 6.0)
+    rcv = np.broadcast_to(np.stack([gx, gy, np.full(120, 25.0)], axis=1), (len(src), 120, 3))
+    return _modelled(
+        "patch" if every == 1 else f"patch-{every}", grid, {"vp": vp}, src, rcv, TimeAxis(301, 0.004), 6.0
+    )
 
 
 @lru_cache
