@@ -12,6 +12,7 @@ from subsalt.acquisition.first_breaks import near_line
 from subsalt.check import SampledShot, load_rules, run_rules
 from subsalt.check.moveout import _Windows, corrected_findings, flatness, rms_velocity
 from subsalt.earth.model import EarthModel
+from thorough import each
 
 PERIOD = 1.0 / F0
 
@@ -48,8 +49,10 @@ def test_refractions_that_are_late_do_not_fit():
     ]
 
 
-@pytest.mark.parametrize("speed", [1800.0, 2000.0, 2500.0, 3500.0])
-@pytest.mark.parametrize("name", ["streamer", "streamer under a free surface", "deep water"])
+@pytest.mark.parametrize(
+    ("speed", "name"),
+    each([1800.0, 2000.0, 2500.0, 3500.0], ["streamer", "streamer under a free surface", "deep water"]),
+)
 def test_a_model_without_water_is_no_time_zero(name, speed):
     grid = modelled(name)[1].grid
     reported = findings(context(name, model=EarthModel(grid, np.full(grid.shape, speed, np.float32))))
@@ -57,8 +60,13 @@ def test_a_model_without_water_is_no_time_zero(name, speed):
     assert not [f for f in reported if "delay" in f.fix]
 
 
-@pytest.mark.parametrize(("fast", "crossing"), [(2600.0, 600.0), (3500.0, 800.0)])
-@pytest.mark.parametrize("speed", [1900.0, 2200.0, 2600.0, 3000.0])
+@pytest.mark.parametrize(
+    ("fast", "crossing", "speed"),
+    [
+        (*row, speed)
+        for row, speed in each([(2600.0, 600.0), (3500.0, 800.0)], [1900.0, 2200.0, 2600.0, 3000.0])
+    ],
+)
 def test_direct_and_head_waves_over_a_uniform_model(fast, crossing, speed):
     """One line through both seemed to ask for another time zero, or for half the interval; water explains it."""
     survey, model, _ = modelled("streamer")

@@ -10,6 +10,7 @@ from subsalt.acquisition.band import _quantile, cut_low, dominant_period, low_cu
 from subsalt.acquisition.first_breaks import first_breaks, pick, reader_of
 from subsalt.check import load_rules, run_rules
 from subsalt.check.break_fits import onset
+from thorough import each
 
 #: frequencies of swell, Hz
 SWELL = (0.5, 5.0)
@@ -137,8 +138,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", ["streamer", "land, split spread"])
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize(("name", "mistake"), each(["streamer", "land, split spread"], list(MISTAKES)))
 def test_mistakes_are_found_in_swell(name, mistake):
     code, make = MISTAKES[mistake]
     assert [f.code for f in said(make(name), name) if f.is_fault] == [code]

@@ -19,6 +19,7 @@ from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.view import draw_gate, draw_survey
+from thorough import some
 
 PNG = b"\x89PNG"
 
@@ -199,8 +200,7 @@ def test_checking_again_sees_a_repaired_file(tmp_path):
 @pytest.mark.shared_data
 @pytest.mark.parametrize("example", ["viking", "marmousi_model"])
 def test_the_examples_are_in_order(tmp_path, example):
-    result = check_job(Job.from_toml(example_job(tmp_path, example)))
-    assert codes(result) == []
+    assert codes(rules_on(Job.from_toml(example_job(tmp_path, example)))) == []
 
 
 def test_bad_traces_set_to_zero_are_no_error(tmp_path):
@@ -413,7 +413,7 @@ def test_a_far_receiver_is_named_with_its_trace(tmp_path):
     assert codes(mended) == []
 
 
-@pytest.mark.parametrize("scalar", [1, 100, -1, -10, 0])
+@pytest.mark.parametrize("scalar", some([1, 100, -1, -10, 0], 3))
 def test_a_scalar_is_offered_that_was_tried(tmp_path, scalar):
     write_files(tmp_path)
     raw = bytearray((tmp_path / "shots.sgy").read_bytes())

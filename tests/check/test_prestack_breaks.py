@@ -11,6 +11,7 @@ from job_files import shared_data
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.base import BaseJob
 from subsalt.methods import method_of
+from thorough import some
 
 JOB = """\
 method = "kirchhoff"
@@ -67,7 +68,7 @@ def shifted(data, seconds):
 
 
 # a period of 0.12 s, and next to no scatter: what is more than a cycle is found
-@pytest.mark.parametrize("shift", [0.132, 0.16, 0.2, 0.26, 0.3, 0.4, -0.132, -0.16, -0.2])
+@pytest.mark.parametrize("shift", some([0.132, 0.16, 0.2, 0.26, 0.3, 0.4, -0.2, -0.16, -0.132], 4))
 def test_a_record_that_begins_at_another_time(tmp_path, shift):
     wrong = findings_by_code(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
     assert list(wrong) == ["W361"]
@@ -82,7 +83,7 @@ def test_a_record_within_a_cycle_is_no_other_time(tmp_path, shift):
 
 
 # first breaks start at 0.09 s of a period of 0.12 s: those that start before -0.12 s or after 0.24 s are wrong
-@pytest.mark.parametrize("shift", [0.16, 0.2, 0.3, -0.24, -0.28])
+@pytest.mark.parametrize("shift", some([0.16, 0.2, 0.3, -0.28, -0.24], 3))
 def test_all_records_begin_at_another_time(tmp_path, shift):
     rng = np.random.default_rng(1)
 
@@ -115,7 +116,7 @@ def test_direct_and_head_waves_are_lines_of_their_own(tmp_path):
     assert wrong["W392"].evidence["intercept_s"] == pytest.approx(0.42 - 0.5 / 12.0, abs=0.02)
 
 
-@pytest.mark.parametrize("start", [0.2, 0.3, 0.4])
+@pytest.mark.parametrize("start", some([0.2, 0.3, 0.4], 2))
 def test_the_line_of_a_mute_is_no_direct_wave(tmp_path, start):
     t = modelled("streamer")[0].time.values()
 
