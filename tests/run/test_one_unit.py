@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from launch import needs_mpi
+from launch import forked, needs_mpi
 from launch import run as launch
 from rounds_case import ROUNDS, FixedPoint, Job, expected, iterate, job_file
 from small_run import digest, make
@@ -207,11 +205,11 @@ def test_the_command_prints_a_line_and_ends_with_its_code(
     run = tmp_path / "command.run"
     code, out, _ = subsalt_command("migrate", line[0], "--run", run, "--prepare", "--json")
     assert (code, json.loads(out)["left"]) == (0, [1, 2, 3])
-    words = [sys.executable, "-m", "subsalt", "unit", str(run), "--unit", "3", "--attempt", "4"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout) < 1000
-    said = json.loads(done.stdout)
+    done = forked(["unit", run, "--unit", "3", "--attempt", "4"])
+    out, err = done.communicate(timeout=PATIENCE)
+    assert (done.returncode, err) == (0, "")
+    assert len(out) < 1000
+    said = json.loads(out)
     assert set(said) == {"unit", "attempt", "sha256", "bytes", "seconds", "host"}
     assert (said["unit"], said["attempt"]) == (3, 4)
     for wrong, code in ((["--unit", "9"], 78), ([], 2), (["--unit", "1", "--place", "0"], 2)):

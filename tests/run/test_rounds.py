@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import pytest
 from launch import needs_mpi, run
 from rounds_case import ROUNDS, SIZE, UNITS, FixedPoint, expected, iterate
 
-from patience import PATIENCE
 from subsalt.errors import CorruptionError
 from subsalt.io.event_log import read_events
 from subsalt.io.faults import set_fault
@@ -73,69 +71,42 @@ def test_every_round_is_made_of_the_one_before(tmp_path: Path, whole: str) -> No
     assert {r["attempt"] for r in peek(tmp_path / "run")} == {1}
 
 
-#: runs the iteration in forks that end at named file operations (what is done to which file, and its number among
-#: these), and goes on in each directory; prints the hash, and how many units were begun more than once
-KILLED = """
-import os, signal, sys
-from collections import Counter
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from rounds_case import iterate
-from subsalt.io.faults import set_fault
-from subsalt.run.ledger_file import peek
-import subsalt.report, subsalt.run.facts, subsalt.kernels.cpu
-root = Path(sys.argv[2])
-# once here: what is imported and compiled by then no fork has to
-iterate(root / "warm")
-
-def forked(folder, strike=None, count=0):
+def forked(run: Path, strike: str = "", count: int = 0) -> tuple[int, list[str]]:
+    """Iterate in a fork that ends at a named file operation (what is done to which file, and its number among these),
+    or at an operation by its number; return the exit code, and the names of all operations that were done.
+    """
+    run.parent.mkdir(exist_ok=True)
+    said, seen = run.parent / "said", Counter[str]()
     child = os.fork()
     if child == 0:
-        seen = Counter()
-        def hook(operation, path, nbytes):
-            path = Path(path)
-            if operation == "read" or path.name == "progress.json" or root not in path.parents:
-                return
-            # the middle of a temporary name is drawn at random
-            parts = path.name.split(".")
-            plain = path.with_name(".".join([*parts[:-2], "tmp"]) if parts[-1] == "tmp" else path.name)
-            name = f"{operation} {plain.relative_to(folder) if folder in path.parents else plain.name}"
-            seen[name] += 1
-            seen["all"] += 1
-            if strike is None:
-                os.write(1, f"{name} {seen[name]}\\n".encode())
-            if strike == f"{name} {seen[name]}" or seen["all"] == count:
-                os.kill(os.getpid(), signal.SIGKILL)
-        set_fault(hook)
-        result = iterate(folder)
-        again = sum(r["attempt"] > 1 for r in peek(folder))
-        os.write(1, f"end {result.sha256} {again}\\n".encode())
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with said.open("w", buffering=1) as lines:
 
-if sys.argv[3:]:
-    for i, point in enumerate(sys.argv[3:]):
-        run = root / str(i) / "run"
-        assert forked(run, point) == -9, point
-        # once more while it goes on, then to the end
-        forked(run, "", 5 + 6 * (i % 5))
-        assert forked(run, "") == 0, point
-else:
-    assert forked(root / "points" / "run") == 0
-"""
+            def hook(operation: str, path: object, nbytes: int) -> None:
+                path = Path(str(path))
+                if operation == "read" or path.name == "progress.json" or run.parent not in path.parents:
+                    return
+                # the middle of a temporary name is drawn at random
+                parts = path.name.split(".")
+                plain = path.with_name(".".join([*parts[:-2], "tmp"]) if parts[-1] == "tmp" else path.name)
+                name = f"{operation} {plain.relative_to(run) if run in path.parents else plain.name}"
+                seen[name] += 1
+                print(f"{name} {seen[name]}", file=lines)
+                if strike == f"{name} {seen[name]}" or seen.total() == count:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
-
-def struck(folder: Path, *points: str) -> list[str]:
-    """Return what the program above prints."""
-    folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-c", KILLED, str(HERE), str(folder), *points]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+            set_fault(hook)
+            try:
+                iterate(run)
+                os._exit(0)
+            finally:
+                os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, said.read_text().splitlines()
 
 
 def test_killed_inside_and_between_rounds_it_goes_on_to_the_same_bytes(tmp_path: Path, whole: str) -> None:
-    points = [line for line in struck(tmp_path) if not line.startswith("end")]
+    code, points = forked(tmp_path / "points" / "run")
+    assert code == 0
     # the result of a round, what follows it, partial results, and some of the others
     between = [p for p in points if "rounds/" in p or "images/round_001" in p or "/x_001" in p]
     few = sample(3, 7)
@@ -143,10 +114,14 @@ def test_killed_inside_and_between_rounds_it_goes_on_to_the_same_bytes(tmp_path:
     spread = [*between[:: max(1, len(between) // few)], *points[:: len(points) // few]]
     chosen = list(dict.fromkeys([*named, *spread]))
     assert len(chosen) >= 2 * few - 1
-    ends = [line.split() for line in struck(tmp_path / "killed", *chosen) if line.startswith("end")]
-    assert {sha for _, sha, _ in ends} == {whole}
-    # at most the unit in hand is done again, at each of two kills
-    assert max(int(again) for *_, again in ends) <= 2
+    for i, point in enumerate(chosen):
+        run = tmp_path / str(i) / "run"
+        assert forked(run, point)[0] == -signal.SIGKILL, point
+        # once more while it goes on, then to the end
+        forked(run, count=5 + 6 * (i % 5))
+        assert iterate(run).sha256 == whole, point
+        # at most the unit in hand is done again, at each of two kills
+        assert sum(r["attempt"] > 1 for r in peek(run)) <= 2
 
 
 #: what every rank runs: rank 0 ends at a named point of the method
