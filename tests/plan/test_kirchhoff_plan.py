@@ -11,6 +11,7 @@ from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
+from subsalt.methods.kirchhoff import duration
 from subsalt.methods.kirchhoff import plan as kirchhoff
 from subsalt.methods.kirchhoff.contributions import estimate_contributions
 from subsalt.methods.kirchhoff.duration import share_of
@@ -192,6 +193,8 @@ def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
     monkeypatch.setattr(program, "measure", program_row)
+    # that the program is started is measured in tests of shot rates
+    monkeypatch.setattr(duration, "start_seconds", lambda: 0.5)
     job = Job.from_toml(write_job(folder, kirchhoff={"corners": CORNERS}))
     assert plan_job(job).duration.wall is None
     said = []

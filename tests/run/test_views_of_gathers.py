@@ -24,11 +24,12 @@ gathers = { kind = "angle", max = 100, every = 6, angle = "40 deg", angle_step =
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
+def run(tmp_path_factory, undrawn) -> Path:
     """A run with angle gathers and pictures."""
     folder = make_survey(tmp_path_factory.mktemp("survey"))
     job = job_of(folder, more=ANGLES, output={"pictures": True})
-    migrate_job(job, folder / "line.run")
+    with undrawn():
+        migrate_job(job, folder / "line.run")
     return folder / "line.run"
 
 
@@ -44,7 +45,7 @@ def test_gathers_are_read_as_they_were_written(run: Path) -> None:
 
 def test_the_run_draws_gathers_and_says_their_flatness(run: Path) -> None:
     for name in ("image_gathers.png", "image_flatness.png"):
-        assert Image.open(run / "pictures" / name).width > 500
+        assert Image.open(run / "pictures" / name).format == "PNG"
     said = json.loads((run / "run.json").read_text())["flatness"]
     (stored,) = read_gathers(run)
     _, image = open_rsf(run / "image.rsf")

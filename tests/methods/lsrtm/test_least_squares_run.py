@@ -27,7 +27,7 @@ from subsalt.methods.lsrtm.course import kept_images
 from subsalt.methods.lsrtm.states import RoundFiles
 from subsalt.plan import plan_job
 from subsalt.run.progress import lines, view_of
-from thorough import some
+from thorough import some, thorough
 
 
 def digest(folder: Path) -> str:
@@ -102,7 +102,12 @@ def test_a_finished_run_takes_more_iterations(whole, short, tmp_path, subsalt_co
 
 @pytest.mark.parametrize(
     "checkpoint",
-    ['strategy = "revolve"', 'strategy = "store"\nplace = "disk"', 'strategy = "store"\nplace = "memory"'],
+    [
+        'strategy = "revolve"',
+        'strategy = "store"\nplace = "disk"',
+        # what the others are compared with
+        pytest.param('strategy = "store"\nplace = "memory"', marks=thorough),
+    ],
 )
 def test_whatever_recovers_the_source_wavefield_gives_the_same_bytes(whole, survey, tmp_path, checkpoint):
     job = job_in(tmp_path, survey, f"[checkpoint]\n{checkpoint}\n")
@@ -121,7 +126,8 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "name"), POINTS)
+# at many more points: tests/faults/test_kill_least_squares.py
+@pytest.mark.parametrize(("operation", "name"), some(POINTS, 3))
 def test_killed_anywhere_it_continues_to_the_same_bytes(whole, survey, tmp_path, operation, name):
     job = job_in(tmp_path, survey)
     child = os.fork()

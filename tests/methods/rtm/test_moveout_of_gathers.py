@@ -27,8 +27,11 @@ def model(v: float, below: float | None = None) -> subsalt.EarthModel:
 
 @pytest.fixture(scope="module")
 def survey() -> subsalt.Survey:
-    """Reflections of a flat reflector: shots every 80 m over receivers every 20 m, without direct waves."""
-    src = [[x, 20.0] for x in np.arange(80.0, 1521.0, 80.0)]
+    """Reflections of a flat reflector: shots every 80 m over receivers every 20 m, without direct waves.
+
+    Reflections to 40 degrees at the middle come from sources up to 420 m beside it.
+    """
+    src = [[x, 20.0] for x in np.arange(240.0, 1361.0, 80.0)]
     rcv = np.stack([np.arange(20.0, 1581.0, 20.0), np.full(79, 20.0)], axis=1)
     empty = subsalt.Survey.from_arrays(src, rcv, nt=551, dt=0.002)
     wavelet = subsalt.ricker(F0, 0.002)

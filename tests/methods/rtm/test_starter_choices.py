@@ -19,7 +19,7 @@ from thorough import thorough
 def marine(tmp_path_factory):
     """Return the folder of a short marine line with ghosts, noise and a grid too coarse for its band."""
     folder = tmp_path_factory.mktemp("marine") / "line"
-    make_example("marine", folder, 5)
+    make_example("marine", folder, 3)
     return folder
 
 
