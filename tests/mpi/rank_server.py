@@ -104,7 +104,8 @@ def preload() -> None:
     from subsalt.methods.rtm.job import Job
 
     # two cores serve many ranks and other tests: a rank that waits sleeps soon, and costs nothing
-    import_module("subsalt.parallel.waiting").PATIENCE = 0.0
+    waiting = import_module("subsalt.parallel.waiting")
+    waiting.PATIENCE, waiting.BURST = 0.0, 10
     for job in (Job, KirchhoffJob):  # else each rank would build the validator
         job.model_rebuild()
     # what the first rank of a run would make at its end: the hash of the code, texts of errors, templates of its page
