@@ -6,12 +6,14 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from subsalt.errors import CannotCreateError, ConfigError, FindingsError, SubsaltError
+from subsalt.errors import ConfigError, FindingsError, SubsaltError
 from subsalt.io.faults import FaultCounter, FaultHook, set_fault
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
@@ -282,15 +284,15 @@ def test_two_processes_do_not_share_a_run(survey: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     with Ledger(run):
-        other = os.fork()
-        if other == 0:
-            try:
-                migrate_job(Job.from_toml(survey / "job.toml"), run)
-            except CannotCreateError as error:
-                os._exit(error.exit_code if "in use" in str(error) else 1)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) == 73
+        other = subprocess.run(
+            [sys.executable, "-m", "subsalt", "migrate", str(survey / "job.toml"), "--run", str(run)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"NO_COLOR": "1"},
+            check=False,
+        )
+    assert other.returncode == 73
+    assert "Traceback" not in other.stderr
 
 
 def test_differences_name_the_place() -> None:
