@@ -9,16 +9,34 @@ from pathlib import Path
 
 import pytest
 
-from patience import PATIENCE, wait_for
+from patience import wait_for
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SAMPLES = 160
 SMALL = ["--shape", "56", "60", "60", "--samples", str(SAMPLES), "--threads", "1", "--memory", "100MB"]
 
 
-def start(folder, *more):
-    command = [sys.executable, str(BENCHMARKS / "founding_job.py"), str(folder), *SMALL, *more]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+@pytest.fixture
+def start(tmp_path, monkeypatch, capfd):
+    """Return what runs the script in this process, and forget it afterwards; plans and migrations are commands."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import founding_job
+
+    def call(*more):
+        monkeypatch.setattr(sys, "argv", ["founding_job.py", str(tmp_path), *SMALL, *more])
+        code = None
+        try:
+            founding_job.main()
+        except SystemExit as leave:
+            code = leave.code
+        out, err = capfd.readouterr()
+        if isinstance(code, str):  # which the interpreter prints
+            code, err = 1, err + code
+        return subprocess.CompletedProcess(sys.argv, int(code or 0), out, err)
+
+    yield call
+    for name in ("founding_job", "facts"):
+        sys.modules.pop(name, None)
 
 
 def is_alive(number):
@@ -29,8 +47,8 @@ def is_alive(number):
         return False
 
 
-def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
-    begun = start(tmp_path, "--background")
+def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path, start):
+    begun = start("--background")
     assert begun.returncode == 0, begun.stdout + begun.stderr
     process = int(begun.stdout.split("process ")[1].split()[0])
     # killed once the run has begun: its facts are there before its first shot
@@ -38,11 +56,11 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     os.kill(process, signal.SIGKILL)
     wait_for(lambda: not is_alive(process))
     assert json.loads((tmp_path / "run" / "run.json").read_text())["state"] == "running"
-    report = start(tmp_path, "--report")
+    report = start("--report")
     assert report.returncode == 1
     assert "start the same command again" in report.stderr
 
-    done = start(tmp_path)
+    done = start()
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["shape"] == [56, 60, 60]
@@ -58,6 +76,6 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     for words in ("peak memory", "484.9", "892.4", "store, disk (as asked for)", "plan and counters agree"):
         assert words in done.stdout
 
-    other = start(tmp_path, "--order", "4")
+    other = start("--order", "4")
     assert other.returncode == 1
     assert "holds another case" in other.stderr

@@ -15,6 +15,7 @@ from subsalt.kernels.cuda.plan import plan_of
 from subsalt.kernels.cuda.segment import tunings
 from subsalt.kernels.problem import pack
 from subsalt.numerics.stencil import ORDERS
+from thorough import ALL
 
 MEDIA = ("isotropic", "vti")
 BOUNDARIES = ("none", "damping", "pml")
@@ -66,6 +67,9 @@ def agree(problem, steps=3, boxes=None):
 @pytest.mark.parametrize("medium", MEDIA)
 def test_steps_have_the_bytes_of_the_cpu(gpu_device, medium, boundary, order):
     for ndim, surface in itertools.product((2, 3), (False, True)):
+        # one half by one order, the other by the next; all of both by three orders: below
+        if not ALL and (ndim + surface + order // 2) % 2:
+            continue
         storage = "u16" if surface == (ndim == 2) else "f32"
         agree(made(SHAPES[ndim], medium, boundary, order, storage=storage, ndim=ndim, free_surface=surface))
 
