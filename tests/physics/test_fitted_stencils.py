@@ -13,7 +13,7 @@ from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forw
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Stencil, _fitted
 from subsalt.physics import slow_mode
-from thorough import each, some, thorough
+from thorough import ALL, each, some, thorough
 
 F0, VP, DT = 20.0, 2000.0, 0.002
 #: shortest wavelength, of fmax = 2.5 f0, and the distance over which the waveform is promised to stay right
@@ -96,8 +96,9 @@ def errors(medium, stencil, order, points):
 def test_waveforms_after_forty_wavelengths(order, name):
     medium, points = MEDIA[name], Stencil(order, "fitted").points(tilted=name == "tti")
     assert max(errors(medium, "fitted", order, points)) < 0.01
-    if name == "tti":
-        return  # of many tilts and media, in which Taylor weights are far worse than in this one
+    if name == "tti" or (name == "vti" and not ALL):
+        # of many tilts and media, in which Taylor weights are far worse than in this one; upright ones are alike
+        return
     # the same grid with the weights that it was not made for
     assert max(errors(medium, "taylor", order, points)) > 0.01
 
