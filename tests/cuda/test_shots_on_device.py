@@ -46,7 +46,7 @@ SHELLS = {
     "tti 2-D": ["shells on disk"],
 }
 
-ON_DEVICE = [name for name in CASES if name != "reference"]
+ON_DEVICE = [name if ALL or name != "tti 3-D" else "small tti 3-D" for name in CASES if name != "reference"]
 
 #: of so many schemes, media that don't try all of them try one
 FEW = sample(len(SCHEMES), 3)

@@ -89,7 +89,12 @@ SECOND: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] =
         },
     ),
 }
-EVERY = CASES | GATHERS | SECOND
+
+#: the same in fewer points, for the emulated device
+SMALL: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] = {
+    "small tti 3-D": ("tti", (18, 9, 11), {"order": 4, "layer": 4}, {"condition": "source-normalised"}),
+}
+EVERY = CASES | GATHERS | SECOND | SMALL
 
 
 @cache
