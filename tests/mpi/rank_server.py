@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 #: packages of subsalt that ranks do not import
-LEFT_OUT = ("cli", "demo", "lab", "view")
+LEFT_OUT = ("analytic", "cli", "demo", "examples", "lab", "libraries", "view")
 
 
 @dataclass
