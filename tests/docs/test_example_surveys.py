@@ -81,6 +81,9 @@ def test_the_land_line_is_modelled_and_its_commands_run(tmp_path, monkeypatch, s
     assert json.loads(out.splitlines()[-1])["example"] == "land"
     monkeypatch.chdir(tmp_path / "land")
     assert len(list(Path("shots").glob("*.sgy"))) == LAND_SHOTS
+    job = Path("migrate.toml")
+    # `view` draws what a migration draws, too
+    job.write_text(f"{job.read_text()}\n[output]\npictures = false\n")
     check, migrate, view = (shlex.split(command)[1:] for command in example_of("land").commands)
     code, out, err = subsalt_command(*check)
     # the shots are modelled with the wavelet of the job: their polarity is not doubted
@@ -121,6 +124,8 @@ def test_reflectors_below_the_lens_have_one_contrast_and_the_jobs_of_the_line_ru
     assert np.ptp(vp[:, 16:]) < 0.004 * SPEED
     # the commands of the line, small: the shots are those of the job in the folder, and migrate
     model, migrate = tmp_path / "model.toml", tmp_path / "migrate.toml"
+    for job in (migrate, tmp_path / "lsrtm.toml"):
+        job.write_text(f"{job.read_text()}\n[output]\npictures = false\n")
     born = ("--born", tmp_path / "dm.rsf", "-o", tmp_path / "shots", "--json")
     code, out, err = subsalt_command("model", model, *born)
     assert code == 0, err
