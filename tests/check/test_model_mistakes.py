@@ -20,7 +20,7 @@ from subsalt.errors import SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.methods.rtm.job import Job
-from thorough import some
+from thorough import some, thorough
 
 GRID = Grid((161, 161), (10.0, 10.0))
 JOB = """\
@@ -110,7 +110,11 @@ STORED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STORED)
+#: told in `test_rules`: in `make test` cures of other units of slowness are pasted
+TOLD = ("s/m", "s/km", "s2/m2")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[thorough] * (n in TOLD)) for n in STORED])
 def test_the_pasted_cure_leaves_nothing_to_find(tmp_path, name):
     code, volumes = STORED[name]
     model = files(tmp_path, **volumes)
