@@ -338,10 +338,10 @@ def test_names_that_the_terminal_cannot_write(tmp_path, monkeypatch):
     code, _, err = finish(start("check", tmp_path / "schüsse.toml"))
     assert code == 66
     write_files(tmp_path)
-    (tmp_path / "schüsse.toml").write_text(MIGRATE, encoding="utf-8")
-    code, out, err = finish(start("check", tmp_path / "schüsse.toml"))
+    (tmp_path / "shots.sgy").rename(tmp_path / "schüsse.sgy")
+    code, out, err = finish(start("scan", tmp_path / "schüsse.sgy"))
     assert code == 0, err
-    assert "sch\\xfcsse.check" in out
+    assert "sch\\xfcsse.sgy" in out
 
 
 def test_a_run_directory_too_deep_for_the_ledger(run, tmp_path):
