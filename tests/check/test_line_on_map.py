@@ -28,10 +28,12 @@ REVERSED = Frame(round(UTM.x0 + 800 * np.cos(0.7), 2), round(UTM.y0 + 800 * np.s
 EXCHANGED = Frame(0.0, 0.0, np.pi / 2, True)
 TURNED = Frame(0.0, 0.0, np.radians(2.0))
 
+#: positions are looked at, not waves
 JOB = """\
 [data]
 files = ["shots.sgy"]
 line = "2d"
+first_breaks = "ignore"
 
 [model]
 vp = "vp.rsf"
