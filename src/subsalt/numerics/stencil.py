@@ -90,11 +90,6 @@ def first_derivative(order: int) -> tuple[float, ...]:
     return tuple(float(d) for d in first_derivative_exact(order))
 
 
-def nyquist_symbol(order: int) -> float:
-    """Return S of Taylor weights, see `Stencil.nyquist`."""
-    return Stencil(order).nyquist()
-
-
 @cache
 def _fitted() -> dict[tuple[bool, int], dict[str, Any]]:
     """Return the rows of `fitted_stencils.json` by tilt and order."""
@@ -131,12 +126,15 @@ class Stencil:
                 code="E104",
             )
 
+    # operators in NumPy ask at every step, and there are fifteen stencils
+    @cache  # noqa: B019
     def second(self, tilted: bool = False) -> tuple[float, ...]:
         """Return c_0 .. c_M of the second derivative for unit spacing."""
         if self.kind == "taylor":
             return second_derivative(self.order)
         return tuple(float(c) for c in self._second_fitted(tilted))
 
+    @cache  # noqa: B019
     def first(self, tilted: bool = False) -> tuple[float, ...]:
         """Return d_1 .. d_M of the first derivative for unit spacing."""
         if self.kind == "taylor":
