@@ -6,10 +6,21 @@ import re
 import numpy as np
 import pytest
 from layouts import context
-from rule_mistakes import findings, problems, tilted
+from rule_mistakes import tilted
 
+from subsalt.check import load_rules, run_rules
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
+
+
+def findings(case):
+    """Return what the rules on tapers, steps and the band find in a context: `test_rules` applies all."""
+    return run_rules(case, [r for r in load_rules() if r.subject in ("taper", "stability", "spectrum")])
+
+
+def problems(case):
+    """Return the findings that are not in order."""
+    return [f for f in findings(case) if f.is_fault]
 
 
 def test_slow_waves_are_reported_with_the_distance_to_which_they_matter():
