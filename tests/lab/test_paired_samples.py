@@ -131,7 +131,9 @@ def test_the_same_samples_give_the_same_interval():
     assert paired(before, after) == paired(before, after)
 
 
-@pytest.mark.parametrize(("before", "after"), [([], []), ([1.0], [1.0, 2.0]), ([0.0], [1.0])])
+@pytest.mark.parametrize(
+    ("before", "after"), [([], []), ([1.0], [1.0, 2.0]), ([0.0], [1.0]), ([1.0], [math.nan])]
+)
 def test_what_are_no_rounds_is_refused(before, after):
     with pytest.raises(ValueError):
         paired(before, after)

@@ -154,8 +154,8 @@ def paired(
     b, a = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if b.shape != a.shape or b.ndim != 1 or not b.size:
         raise ValueError(f"{b.size} samples before, {a.size} after; rounds have one of each")
-    if min(b.min(), a.min()) <= 0:
-        raise ValueError("times must be positive")
+    if not ((b > 0).all() and (a > 0).all()):
+        raise ValueError("times must be positive numbers")
     saved, over = b - a, b / a
     label = tuple(groups) if groups is not None else (0,) * b.size
     members = _members(label)
