@@ -10,6 +10,9 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+# as `make test` has it: tests fork, and a fork would wait for the threads of OpenMP, which it does not have
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
