@@ -129,6 +129,7 @@ def forget() -> None:
     if _Settings.opening is not None:
         _Settings.opening.join()
     availability.cache_clear()
+    extensions.cache_clear()
     _Settings.in_use = _Settings.opening = None
 
 
