@@ -43,7 +43,14 @@ def test_figures_are_printed_kept_and_written(run, tmp_path):
     names |= {"allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier"}
     # two ranks on a machine of one core take turns: nothing of that is kept
     # and whether there is a line through the times is a matter of the times
-    assert {r["what"] for r in rows} - {"point_to_point"} == (names if rows else set())
+    of_test = {"bidirectional": "both", "message_rate": "stream"}
+    # as it is, on a busy machine, whether a call is so long that larger messages are left out
+    left = {
+        n for n in names if any(f" {of_test.get(n, n)}: nothing from " in note for note in result["notes"])
+    }
+    found = {r["what"] for r in rows} - {"point_to_point"}
+    assert found <= names
+    assert not rows or found >= names - left
     assert bool(rows) == (not any("oversubscribed" in n for n in result["notes"]))
     assert not list(tmp_path.glob("cache/subsalt/machine.json"))
 
