@@ -48,9 +48,9 @@ def test_figures_are_printed_kept_and_written(run, tmp_path):
     left = {
         n for n in names if any(f" {of_test.get(n, n)}: nothing from " in note for note in result["notes"])
     }
-    found = {r["what"] for r in rows} - {"point_to_point"}
-    assert found <= names
-    assert not rows or found >= names - left
+    measured = {r["what"] for r in rows} - {"point_to_point"}
+    assert measured <= names
+    assert not rows or measured >= names - left
     assert bool(rows) == (not any("oversubscribed" in n for n in result["notes"]))
     assert not list(tmp_path.glob("cache/subsalt/machine.json"))
 
