@@ -120,7 +120,7 @@ def test_killed_inside_and_between_rounds_it_goes_on_to_the_same_bytes(tmp_path:
         # once more while it goes on, then to the end
         forked(run, count=5 + 6 * (i % 5))
         assert iterate(run).sha256 == whole, point
-        # at most the unit in hand is done again, at each of two kills
+        # each of the two kills costs the unit under way at most
         assert sum(r["attempt"] > 1 for r in peek(run)) <= 2
 
 
